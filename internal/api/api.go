@@ -1,0 +1,359 @@
+// Package api holds the JSON shapes of Vogt's HTTP interface, shared by the
+// authority's handlers and the client, so that the two cannot drift apart.
+//
+// It owns field names and the names of headers and paths. It leaves out all
+// behaviour. The shapes under /api are a superset of the OpenApe grants API:
+// unknown fields are accepted and ignored in both directions.
+package api
+
+import (
+	"encoding/json"
+
+	"vogt/internal/grant"
+	"vogt/internal/statement"
+)
+
+// Paths of the interface. {id} and {email} are percent-encoded.
+const (
+	PathDiscovery    = "/.well-known/openid-configuration"
+	PathJWKS         = "/.well-known/jwks.json"
+	PathHealth       = "/api/health"
+	PathChallenge    = "/api/auth/challenge"
+	PathAuthenticate = "/api/auth/authenticate"
+	PathLogout       = "/api/auth/logout" // revokes the bearer that it carries
+	PathWhoAmI       = "/api/me"
+	PathGrants       = "/api/grants"
+	PathMyAgents     = "/api/my-agents"
+	PathEnroll       = "/api/enroll"
+	PathPanic        = "/api/panic"
+	PathTrust        = "/api/trust"
+	PathAudit        = "/api/audit"
+	PathEvents       = "/api/events" // server-sent events
+)
+
+// CheckpointHeader carries, in requests, the base64 (standard) of the last
+// log checkpoint that the client remembers and, in responses to authenticated
+// calls, that of the log as it is now. An authority whose log is behind a
+// checkpoint that it signed itself was restored from an older copy: it opens
+// a new epoch before it answers.
+const CheckpointHeader = "Vogt-Checkpoint"
+
+// Grant is a grant as the interface shows it. Times are Unix seconds. To
+// callers who are not a party to the grant only ID and Status are shown.
+type Grant struct {
+	ID         string         `json:"id"`
+	Type       string         `json:"type,omitempty"` // "command"
+	Requester  string         `json:"requester,omitempty"`
+	Owner      string         `json:"owner,omitempty"`
+	Request    *grant.Request `json:"request,omitempty"`
+	Status     grant.Status   `json:"status"`
+	CreatedAt  int64          `json:"created_at,omitempty"`
+	DecidedAt  int64          `json:"decided_at,omitempty"`
+	DecidedBy  string         `json:"decided_by,omitempty"`
+	ExpiresAt  int64          `json:"expires_at,omitempty"` // end of a timed permission
+	UsedAt     int64          `json:"used_at,omitempty"`
+	ValidUntil int64          `json:"valid_until,omitempty"` // end of the wait, or of the permission, of any type
+	Note       string         `json:"note,omitempty"`        // of the person who decided
+	Strength   grant.Strength `json:"strength,omitempty"`
+	Risk       string         `json:"risk,omitempty"` // as the authority derived it
+	Program    string         `json:"program,omitempty"`
+	Digest     string         `json:"digest,omitempty"` // of the statement that was approved
+	Uses       int64          `json:"uses,omitempty"`
+	Joined     int64          `json:"joined,omitempty"` // identical requests that joined
+	ApproveURL string         `json:"approve_url,omitempty"`
+	// Automatic is set on creation when an existing permission covered it.
+	Automatic bool   `json:"approved_automatically,omitempty"`
+	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse"
+}
+
+// List is a page of grants, newest first.
+type List struct {
+	Data       []Grant    `json:"data"`
+	Pagination Pagination `json:"pagination"`
+}
+
+// Pagination: Cursor is opaque; null on the last page.
+type Pagination struct {
+	Cursor  *string `json:"cursor"`
+	HasMore bool    `json:"has_more"`
+}
+
+// Create is the body of POST /api/grants: a grant.Request. Requester is
+// ignored; the authenticated principal asks.
+type Create = grant.Request
+
+// Offer is the answer to GET /api/grants/{id}/statement?grant_type=T and, for
+// timed, &expires_at=UNIX: the exact statement that an approval of that reach
+// would sign. A client computes the digest itself before it signs.
+type Offer struct {
+	Statement statement.Statement `json:"statement"`
+	Digest    statement.Digest    `json:"digest"`
+	Needs     grant.Strength      `json:"needs"` // least strength that will be accepted
+	Risk      string              `json:"risk"`
+}
+
+// Decide is the body of POST /api/grants/{id}/approve and /deny. An empty
+// body is the same as {}: it is accepted from a bearer for deny, and for
+// approve only when the authority's bearer_decisions switch admits the risk.
+type Decide struct {
+	GrantType grant.Type        `json:"grant_type,omitempty"`
+	Duration  int64             `json:"duration,omitempty"`   // seconds; bearer decisions of timed
+	ExpiresAt int64             `json:"expires_at,omitempty"` // unix seconds; signed decisions of timed
+	Digest    *statement.Digest `json:"digest,omitempty"`
+	Note      string            `json:"note,omitempty"` // at most 2,000 bytes
+	// Signature is an armoured SSHSIG, namespace vogt-decision-v1, whose
+	// message is the digest in lower-case hex, without newline.
+	Signature string `json:"signature,omitempty"`
+}
+
+// Decided answers approve.
+type Decided struct {
+	Grant    Grant  `json:"grant"`
+	AuthzJWT string `json:"authz_jwt,omitempty"` // only where the decider may also use it
+}
+
+// Token answers POST /api/grants/{id}/token (requester only).
+type Token struct {
+	AuthzJWT string `json:"authz_jwt"`
+	Grant    Grant  `json:"grant"`
+}
+
+// Consumed answers POST /api/grants/{id}/consume, whose bearer is the grant
+// token. Status is "consumed" (once) or "valid" (timed, always). A grant that
+// does not permit answers 200 all the same, with Error: "already_consumed",
+// "revoked", "denied", "expired" or "not_approved", and its Status.
+type Consumed struct {
+	Status  string   `json:"status"`
+	Error   string   `json:"error,omitempty"`
+	Use     string   `json:"use_id,omitempty"` // names this execution for the outcome
+	Grant   *Grant   `json:"grant,omitempty"`
+	Receipt *Receipt `json:"receipt,omitempty"`
+}
+
+// Outcome is the body of POST /api/grants/{id}/outcome, sent by the requester
+// with its login bearer after the child ended.
+type Outcome struct {
+	Use        string `json:"use_id"`
+	ExitCode   int    `json:"exit_code"`
+	Signal     string `json:"signal,omitempty"` // name, when a signal ended it
+	DurationMS int64  `json:"duration_ms"`
+	Error      string `json:"error,omitempty"` // it could not be started
+}
+
+// Receipt proves a decision: GET /api/grants/{id}/receipt, and in Consumed.
+type Receipt struct {
+	GrantID    string              `json:"grant_id"`
+	Statement  statement.Statement `json:"statement"`
+	Digest     statement.Digest    `json:"digest"`
+	DecidedBy  string              `json:"decided_by"`
+	DecidedAt  int64               `json:"decided_at"`
+	Strength   grant.Strength      `json:"strength"`
+	Evidence   json.RawMessage     `json:"evidence,omitempty"` // assertion or signature
+	Record     int64               `json:"record"`             // index of the decision in the log
+	Checkpoint string              `json:"checkpoint"`         // signed note text
+	Proof      json.RawMessage     `json:"proof,omitempty"`    // inclusion proof; only from /receipt
+}
+
+// Batch is the body of POST /api/grants/batch.
+type Batch struct {
+	Operations []Operation `json:"operations"`
+}
+
+// Operation is one item: action approve, deny or revoke.
+type Operation struct {
+	ID        string     `json:"id"`
+	Action    string     `json:"action"`
+	GrantType grant.Type `json:"grant_type,omitempty"`
+	Duration  int64      `json:"duration,omitempty"`
+}
+
+// BatchResults answers a batch: status 200 when all succeeded, else 207.
+type BatchResults struct {
+	Results []BatchResult `json:"results"`
+}
+
+// BatchResult is the fate of one operation.
+type BatchResult struct {
+	ID      string       `json:"id"`
+	Status  grant.Status `json:"status,omitempty"`
+	Success bool         `json:"success"`
+	Error   *Problem     `json:"error,omitempty"`
+}
+
+// Problem is an RFC 9457 problem document.
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	// Who can change it and how, for people and agents.
+	Hint string `json:"hint,omitempty"`
+}
+
+// ChallengeRequest asks for a login challenge; agent_id is an alias of id.
+type ChallengeRequest struct {
+	ID      string `json:"id,omitempty"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+// Challenge is 64 lower-case hex digits, single use, 60 s.
+type Challenge struct {
+	Challenge string `json:"challenge"`
+}
+
+// Authenticate answers a challenge: standard base64 of a raw Ed25519
+// signature over the UTF-8 bytes of the challenge string.
+type Authenticate struct {
+	ID        string `json:"id,omitempty"`
+	AgentID   string `json:"agent_id,omitempty"`
+	Challenge string `json:"challenge"`
+	Signature string `json:"signature"`
+	PublicKey string `json:"public_key,omitempty"`
+}
+
+// Login is the answer to Authenticate.
+type Login struct {
+	Token     string `json:"token"`
+	ID        string `json:"id"`
+	AgentID   string `json:"agent_id"`
+	Email     string `json:"email"`
+	Name      string `json:"name"`
+	Act       string `json:"act"` // "human" or "agent"
+	ExpiresIn int64  `json:"expires_in"`
+	Owner     string `json:"owner,omitempty"` // of an agent
+	// LogKey is the verifier key of the audit log; the client pins it.
+	LogKey string `json:"log_key"`
+}
+
+// Principal is a person or an agent: GET /api/me, /api/my-agents.
+type Principal struct {
+	Email     string `json:"email"`
+	Name      string `json:"name"`
+	Owner     string `json:"owner,omitempty"`
+	Approver  string `json:"approver,omitempty"`
+	Type      string `json:"type"` // "human" or "agent"
+	Active    bool   `json:"isActive"`
+	Paused    bool   `json:"paused"`
+	CreatedAt int64  `json:"createdAt"`
+	LastLogin int64  `json:"lastLoginAt,omitempty"` // milliseconds
+	Keys      []Key  `json:"keys,omitempty"`
+}
+
+// Key is a public key of a principal.
+type Key struct {
+	ID           string `json:"keyId"`
+	Name         string `json:"name"`
+	PublicKey    string `json:"publicKey"`
+	CreatedAt    int64  `json:"createdAt"`
+	DormantUntil int64  `json:"dormantUntil,omitempty"`
+}
+
+// Enroll is the body of POST /api/enroll (bearer of a person, only where
+// bearer_decisions is not none) and names what TrustRequest asks for.
+type Enroll struct {
+	Name      string `json:"name"`
+	PublicKey string `json:"publicKey"`
+}
+
+// Enrolled answers an enrolment.
+type Enrolled struct {
+	Email    string `json:"email"`
+	Name     string `json:"name"`
+	Owner    string `json:"owner"`
+	Approver string `json:"approver"`
+	Status   string `json:"status"`
+}
+
+// The operations of a TrustRequest and their parameters.
+const (
+	TrustAgentAdd    = "agent.add"    // name, public_key
+	TrustAgentRotate = "agent.rotate" // email, public_key
+	TrustAgentResume = "agent.resume" // email, or "" for all agents of the person
+	TrustKeyAdd      = "key.add"      // public_key: another SSH key of the person
+	TrustPasskeyAdd  = "passkey.add"  // a link, good once for ten minutes, that registers another passkey of the person
+	TrustDevice      = "device.login" // name: a token on this machine that reads, denies and revokes
+)
+
+// TrustRequest is the body of POST /api/trust: it prepares a change that only
+// a person's proof makes. It needs no authentication when a page confirms it;
+// with a person's bearer the statement is ready for a signature at once.
+// Secret (32 random bytes, hex) lets the asker poll for the result.
+type TrustRequest struct {
+	Operation string            `json:"operation"`
+	Params    map[string]string `json:"params"`
+	Secret    string            `json:"secret"`
+}
+
+// Trust is a prepared change: POST /api/trust and GET /api/trust/{id} with
+// header Vogt-Trust-Secret. It lives for ten minutes.
+type Trust struct {
+	ID         string               `json:"id"`
+	Operation  string               `json:"operation"`
+	Params     map[string]string    `json:"params"`
+	Status     string               `json:"status"` // pending, confirmed, declined, expired
+	Statement  *statement.Statement `json:"statement,omitempty"`
+	Digest     *statement.Digest    `json:"digest,omitempty"`
+	ConfirmURL string               `json:"confirm_url"`
+	ExpiresAt  int64                `json:"expires_at"`
+	// Result of a confirmed change.
+	Enrolled *Enrolled `json:"enrolled,omitempty"`
+	Login    *Login    `json:"login,omitempty"`
+	Link     string    `json:"link,omitempty"`
+}
+
+// TrustSecretHeader names the header that carries TrustRequest.Secret.
+const TrustSecretHeader = "Vogt-Trust-Secret"
+
+// ConfirmTrust is the body of POST /api/trust/{id}/confirm with a person's
+// bearer: an armoured SSHSIG over the digest in lower-case hex, namespace
+// vogt-decision-v1.
+type ConfirmTrust struct {
+	Digest    statement.Digest `json:"digest"`
+	Signature string           `json:"signature"`
+}
+
+// Panic is the body of POST /api/panic (any signed-in person, token enough)
+// and counts in PanicResult what it stopped.
+type Panic struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// PanicResult counts what panic stopped.
+type PanicResult struct {
+	Agents int64 `json:"agents"`
+	Tokens int64 `json:"tokens"`
+	Grants int64 `json:"grants"`
+}
+
+// AuditRecord is a record of the log: GET /api/audit/records?after=N&limit=M
+// (ascending after index N, exclusive; before=N descending), filter grant=ID,
+// type=T. With wait=SECONDS the call waits for a new record.
+type AuditRecord struct {
+	Index int64           `json:"index"`
+	Type  string          `json:"type"`
+	Time  int64           `json:"time"` // unix milliseconds
+	Body  json.RawMessage `json:"body,omitempty"`
+	Leaf  string          `json:"leaf"`           // hex
+	Salt  string          `json:"salt,omitempty"` // hex
+}
+
+// AuditRecords is a page of records.
+type AuditRecords struct {
+	Records    []AuditRecord `json:"records"`
+	Size       int64         `json:"size"`
+	Checkpoint string        `json:"checkpoint"`
+}
+
+// Health answers GET /api/health.
+type Health struct {
+	Status  string `json:"status"` // "ok"
+	Version string `json:"version"`
+	Issuer  string `json:"issuer"`
+	Epoch   uint64 `json:"epoch"`
+	// Bearer is the bearer_decisions switch, which doctor names.
+	Bearer string `json:"bearer_decisions"`
+	Pages  string `json:"pages"` // base address of the pages
+	Time   int64  `json:"time"`  // unix milliseconds, for the clock check
+	LogKey string `json:"log_key"`
+	SetUp  bool   `json:"set_up"` // an owner exists
+}
