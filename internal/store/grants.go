@@ -1,0 +1,265 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+)
+
+const grantColumns = `id, version, epoch, nonce, status, type, requester, requester_key, generation, owner, approver,
+	identity, risk, request, created, valid_until, decision, revoked, revoked_by, last_used, uses, joined`
+
+func scanGrant(r Row, g *grant.Grant) error {
+	var request, decision, requester string
+	var identity []byte
+	var risk int64
+	err := notFound(r.Scan(&g.ID, &g.Version, &g.Epoch, &g.Nonce, &g.Status, &g.Type, &requester,
+		&g.Requester.KeyID, &g.Requester.Generation, &g.Owner, &g.Approver,
+		&identity, &risk, &request, &g.Created, &g.ValidUntil, &decision,
+		&g.Revoked, &g.RevokedBy, &g.LastUsed, &g.Uses, &g.Joined))
+	if err != nil {
+		return err
+	}
+	g.Risk = detail.Risk(risk)
+	if copy(g.Identity[:], identity) != len(g.Identity) {
+		return fmt.Errorf("grant %s: stored identity has %d bytes: %w", g.ID, len(identity), ErrCorrupt)
+	}
+	if err := json.Unmarshal([]byte(request), &g.Request); err != nil {
+		return fmt.Errorf("grant %s: stored request: %v: %w", g.ID, err, ErrCorrupt)
+	}
+	if g.Request.Requester != requester {
+		return fmt.Errorf("grant %s: stored request names another requester: %w", g.ID, ErrCorrupt)
+	}
+	if decision != "" {
+		g.Decision = new(grant.Decision)
+		if err := json.Unmarshal([]byte(decision), g.Decision); err != nil {
+			return fmt.Errorf("grant %s: stored decision: %v: %w", g.ID, err, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// GrantByID reads one grant as stored; see grant.As for its state now.
+func GrantByID(tx Tx, id string) (g grant.Grant, err error) {
+	return g, scanGrant(tx.QueryRow(`SELECT `+grantColumns+` FROM grants WHERE id = ?1`, id), &g)
+}
+
+// InsertGrant adds a grant. reuseKey finds it again for an equal request;
+// bytes is what it counts for in its owner's quota.
+func InsertGrant(tx Tx, g grant.Grant, reuseKey []byte, bytes int) error {
+	request, err := json.Marshal(g.Request)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO grants (id, version, epoch, nonce, status, type, requester, requester_key, generation,
+		owner, approver, reuse_key, identity, risk, request, bytes, created, valid_until)
+		VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)`,
+		g.ID, g.Version, g.Epoch, g.Nonce, string(g.Status), string(g.Type), g.Request.Requester, g.Requester.KeyID,
+		g.Requester.Generation, g.Owner, g.Approver, reuseKey, g.Identity[:], int64(g.Risk), string(request), bytes,
+		int64(g.Created), int64(g.ValidUntil))
+	return err
+}
+
+// SwapGrant replaces the grant by its next state if nobody did so before:
+// the stored version must be next.Version-1. The fence ties the write to the
+// one signer. ErrConflict means that another swap came first.
+func SwapGrant(tx Tx, next grant.Grant, fence int64) error {
+	decision, decided := "", int64(0)
+	if next.Decision != nil {
+		b, err := json.Marshal(next.Decision)
+		if err != nil {
+			return err
+		}
+		decision, decided = string(b), int64(next.Decision.At)
+	}
+	return mustAffect(tx.Exec(`UPDATE grants SET version=?2, status=?3, type=?4, valid_until=?5, decided=?6, decision=?7,
+		revoked=?8, revoked_by=?9, last_used=?10, uses=?11
+		WHERE id=?1 AND version=?2-1 AND (SELECT fence FROM lease) = ?12`,
+		next.ID, next.Version, string(next.Status), string(next.Type), int64(next.ValidUntil), decided, decision,
+		int64(next.Revoked), next.RevokedBy, int64(next.LastUsed), next.Uses, fence))
+}
+
+// SetDecisionRecord notes which log record holds the decision on a grant.
+func SetDecisionRecord(tx Tx, id string, index int64) error {
+	return mustAffect(tx.Exec(`UPDATE grants SET record = ?2 WHERE id = ?1`, id, index))
+}
+
+// DecisionRecord reads the index of the decision's log record, -1 for none.
+func DecisionRecord(tx Tx, id string) (index int64, err error) {
+	return index, notFound(tx.QueryRow(`SELECT record FROM grants WHERE id = ?1`, id).Scan(&index))
+}
+
+// JoinGrant counts one more identical request.
+func JoinGrant(tx Tx, id string) error {
+	return mustAffect(tx.Exec(`UPDATE grants SET joined = joined + 1 WHERE id = ?1`, id))
+}
+
+// OpenGrants lists the pending and approved grants under a reuse key, newest
+// first.
+func OpenGrants(tx Tx, reuseKey []byte) ([]grant.Grant, error) {
+	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants
+		WHERE reuse_key = ?1 AND status IN ('pending','approved') ORDER BY created DESC LIMIT 20`, reuseKey)
+}
+
+// OpenGrantsOf lists every pending and approved grant of a requester.
+func OpenGrantsOf(tx Tx, requester string) ([]grant.Grant, error) {
+	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants
+		WHERE requester = ?1 AND status IN ('pending','approved')`, requester)
+}
+
+// ShortGrants lists what a new epoch and a panic end: pending requests and
+// approved once-grants.
+func ShortGrants(tx Tx) ([]grant.Grant, error) {
+	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants
+		WHERE status = 'pending' OR (status = 'approved' AND type = 'once')`)
+}
+
+// EndedGrants lists up to limit grants whose time has run out but whose row
+// does not say so yet.
+func EndedGrants(tx Tx, now, limit int64) ([]grant.Grant, error) {
+	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants
+		WHERE status IN ('pending','approved') AND valid_until > 0 AND valid_until <= ?1 LIMIT ?2`, now, limit)
+}
+
+// Usage is what waits for a person at the moment.
+type Usage struct {
+	Pending int64
+	Bytes   int64
+}
+
+// UsageOf sums the pending requests of a requester and of its owner. Only
+// pending ones count, so that it costs the same at any number of grants.
+func UsageOf(tx Tx, requester, owner string) (own, all Usage, err error) {
+	const sums = `SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM grants WHERE status = 'pending' AND `
+	if err = tx.QueryRow(sums+`requester = ?1`, requester).Scan(&own.Pending, &own.Bytes); err != nil {
+		return own, all, err
+	}
+	err = tx.QueryRow(sums+`owner = ?1`, owner).Scan(&all.Pending, &all.Bytes)
+	return own, all, err
+}
+
+// Filter selects a page of grants.
+type Filter struct {
+	Viewer    string       // whose view: own, owned and to be approved
+	Agent     bool         // the viewer is an agent: own requests only
+	Requester string       // "" for any
+	Status    grant.Status // "" for any
+	Before    grant.Millis // cursor: created and id of the last row seen
+	BeforeID  string
+	Limit     int
+	Now       grant.Millis
+	OldFirst  bool // oldest first, from the start; used for inboxes
+}
+
+// ListGrants returns a page, newest first, ordered by (created, id), so that
+// rows with equal times are neither skipped nor repeated.
+func ListGrants(tx Tx, f Filter) ([]grant.Grant, error) {
+	where := ` AND (created, id) < (?2, ?3)`
+	order := ` ORDER BY created DESC, id DESC LIMIT ?4`
+	if f.OldFirst {
+		where = ` AND (created, id) > (?2, ?3)`
+		order = ` ORDER BY created, id LIMIT ?4`
+	} else if f.Before == 0 {
+		f.Before = 1 << 62
+	}
+	args := []any{f.Viewer, int64(f.Before), f.BeforeID, f.Limit}
+	if f.Requester != "" {
+		args = append(args, f.Requester)
+		where += fmt.Sprintf(` AND requester = ?%d`, len(args))
+	}
+	switch f.Status {
+	case "":
+	case grant.Pending, grant.Approved:
+		args = append(args, string(f.Status), int64(f.Now))
+		where += fmt.Sprintf(` AND status = ?%d AND (valid_until = 0 OR valid_until > ?%d)`, len(args)-1, len(args))
+	case grant.Expired:
+		args = append(args, int64(f.Now))
+		where += fmt.Sprintf(` AND (status = 'expired' OR (status IN ('pending','approved') AND valid_until > 0 AND valid_until <= ?%d))`, len(args))
+	default:
+		args = append(args, string(f.Status))
+		where += fmt.Sprintf(` AND status = ?%d`, len(args))
+	}
+	part := func(column string) string {
+		return `SELECT * FROM (SELECT ` + grantColumns + ` FROM grants WHERE ` + column + ` = ?1` + where + order + `)`
+	}
+	if f.Agent {
+		return collect(tx, scanGrant, part("requester"), args...)
+	}
+	// Each part walks its own index in order, so a page costs the same at any
+	// number of grants. UNION drops the rows that two parts share.
+	q := part("owner") + ` UNION ` + part("requester") + ` UNION ` +
+		`SELECT * FROM (SELECT ` + grantColumns + ` FROM grants WHERE approver = ?1 AND approver <> owner` + where + order + `)`
+	return collect(tx, scanGrant, q+order, args...)
+}
+
+// InsertUse records that an execution starts under a grant.
+func InsertUse(tx Tx, id, grantID string, at int64) error {
+	_, err := tx.Exec(`INSERT INTO uses (id, grant_id, started) VALUES (?1,?2,?3)`, id, grantID, at)
+	return err
+}
+
+// EndUse records the end of an execution once; a second report is
+// ErrConflict.
+func EndUse(tx Tx, id, grantID string, at int64) error {
+	return mustAffect(tx.Exec(`UPDATE uses SET ended = ?3 WHERE id = ?1 AND grant_id = ?2 AND ended = 0`, id, grantID, at))
+}
+
+// TrustRequest is a prepared change of trust.
+type TrustRequest struct {
+	ID        string
+	Operation string
+	Params    string // JSON object
+	Asker     string
+	Secret    []byte // SHA-256 of the asker's secret
+	Nonce     string
+	Status    string
+	Confirmer string
+	Result    string // JSON
+	Created   int64
+	Expires   int64
+}
+
+const trustColumns = `id, operation, params, asker, secret, nonce, status, confirmer, result, created, expires`
+
+func scanTrust(r Row, t *TrustRequest) error {
+	return notFound(r.Scan(&t.ID, &t.Operation, &t.Params, &t.Asker, &t.Secret, &t.Nonce, &t.Status, &t.Confirmer, &t.Result, &t.Created, &t.Expires))
+}
+
+// InsertTrust adds a prepared change.
+func InsertTrust(tx Tx, t TrustRequest) error {
+	_, err := tx.Exec(`INSERT INTO trust_requests (`+trustColumns+`) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)`,
+		t.ID, t.Operation, t.Params, t.Asker, t.Secret, t.Nonce, t.Status, t.Confirmer, t.Result, t.Created, t.Expires)
+	return err
+}
+
+// TrustByID reads a prepared change.
+func TrustByID(tx Tx, id string) (t TrustRequest, err error) {
+	return t, scanTrust(tx.QueryRow(`SELECT `+trustColumns+` FROM trust_requests WHERE id = ?1`, id), &t)
+}
+
+// PendingTrusts lists the prepared changes that wait, newest first.
+func PendingTrusts(tx Tx, now int64) ([]TrustRequest, error) {
+	return collect(tx, scanTrust, `SELECT `+trustColumns+` FROM trust_requests WHERE status = 'pending' AND expires > ?1 ORDER BY created DESC`, now)
+}
+
+// EndTrust settles a prepared change once.
+func EndTrust(tx Tx, id, status, confirmer, result string, now int64) error {
+	return mustAffect(tx.Exec(`UPDATE trust_requests SET status = ?2, confirmer = ?3, result = ?4
+		WHERE id = ?1 AND status = 'pending' AND expires > ?5`, id, status, confirmer, result, now))
+}
+
+// TakeTrustResult returns the result of a confirmed change and wipes it, since
+// it may hold a token.
+func TakeTrustResult(tx Tx, id string) error {
+	_, err := tx.Exec(`UPDATE trust_requests SET result = '' WHERE id = ?1`, id)
+	return err
+}
+
+// CountPending counts what waits for a person.
+func CountPending(tx Tx, viewer string, now grant.Millis) (n int, err error) {
+	err = tx.QueryRow(`SELECT COUNT(*) FROM grants WHERE status = 'pending' AND (valid_until = 0 OR valid_until > ?2)
+		AND (owner = ?1 OR approver = ?1)`, viewer, int64(now)).Scan(&n)
+	return n, err
+}

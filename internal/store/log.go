@@ -1,0 +1,67 @@
+package store
+
+// LogRecord is a record of the audit log as stored. Salt and Body are nil once
+// the record has been erased.
+type LogRecord struct {
+	Index int64
+	Type  string
+	Time  int64
+	Salt  []byte
+	Body  []byte
+	Leaf  []byte
+}
+
+const logColumns = `idx, type, time, salt, body, leaf`
+
+func scanLog(r Row, l *LogRecord) error {
+	return notFound(r.Scan(&l.Index, &l.Type, &l.Time, &l.Salt, &l.Body, &l.Leaf))
+}
+
+// LogSize is the number of records.
+func LogSize(tx Tx) (n int64, err error) {
+	err = tx.QueryRow(`SELECT COALESCE(MAX(idx) + 1, 0) FROM log_records`).Scan(&n)
+	return n, err
+}
+
+// InsertLog adds a record; grantID and party make it findable.
+func InsertLog(tx Tx, l LogRecord, grantID, party string) error {
+	_, err := tx.Exec(`INSERT INTO log_records (idx, type, time, salt, body, leaf, grant_id, party) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)`,
+		l.Index, l.Type, l.Time, l.Salt, l.Body, l.Leaf, grantID, party)
+	return err
+}
+
+// InsertLogHash stores one node of the tree.
+func InsertLogHash(tx Tx, index int64, hash []byte) error {
+	_, err := tx.Exec(`INSERT INTO log_hashes (idx, hash) VALUES (?1, ?2)`, index, hash)
+	return err
+}
+
+// LogHash reads one node of the tree.
+func LogHash(tx Tx, index int64) (hash []byte, err error) {
+	return hash, notFound(tx.QueryRow(`SELECT hash FROM log_hashes WHERE idx = ?1`, index).Scan(&hash))
+}
+
+// LogFilter selects records. Zero values select everything.
+type LogFilter struct {
+	After   int64 // exclusive, ascending; -1 from the start
+	Before  int64 // exclusive, descending; used when above 0
+	GrantID string
+	Type    string
+	// Party limits to records that concern this principal or its agents;
+	// empty shows all.
+	Party string
+	Limit int
+}
+
+// LogRecords reads a page of records.
+func LogRecords(tx Tx, f LogFilter) ([]LogRecord, error) {
+	q, bound := `SELECT `+logColumns+` FROM log_records WHERE idx > ?1`, f.After
+	order := ` ORDER BY idx LIMIT ?5`
+	if f.Before > 0 {
+		q, bound = `SELECT `+logColumns+` FROM log_records WHERE idx < ?1`, f.Before
+		order = ` ORDER BY idx DESC LIMIT ?5`
+	}
+	q += ` AND (?2 = '' OR grant_id = ?2) AND (?3 = '' OR type = ?3)
+		AND (?4 = '' OR party = ?4 OR party IN (SELECT email FROM principals WHERE owner = ?4))`
+	return collect(tx, scanLog, q+order, bound, f.GrantID, f.Type, f.Party, f.Limit)
+}
