@@ -1,0 +1,277 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Daemon is the configuration of vogtd, in the file vogtd.toml.
+type Daemon struct {
+	// Listen is the address and port of the HTTP server.
+	Listen string `toml:"listen"`
+	// Socket is the absolute path of the Unix socket for local clients; empty
+	// for the default place in Paths.Runtime.
+	Socket string `toml:"socket"`
+	// PagesHost is the host name of the approval pages. It is the passkeys' RP
+	// ID too, which cannot be an IP address (Web Authentication Level 2,
+	// section 5.1.2).
+	PagesHost string `toml:"pages_host"`
+	// Issuer is the base URL under which clients and tokens know the authority;
+	// empty for http:// and Listen.
+	Issuer string `toml:"issuer"`
+	// BearerDecisions is up to which risk a token alone may approve: "none",
+	// "medium" or "high".
+	BearerDecisions string `toml:"bearer_decisions"`
+	// RequireSignature demands a passkey or key for every approval from this
+	// risk up: "medium", "high", "critical", or "all"; empty for what the
+	// authority demands anyway.
+	RequireSignature string `toml:"require_signature"`
+	// PendingTTL is how long a request waits for a person.
+	PendingTTL time.Duration `toml:"pending_ttl"`
+	// ApprovedTTL is how long an approved once-grant waits to be used.
+	ApprovedTTL time.Duration `toml:"approved_ttl"`
+
+	Limits Limits `toml:"limits"`
+	Notify Notify `toml:"notify"`
+	Log    Log    `toml:"log"`
+}
+
+// Limits bound what one agent, and all agents of one owner, may take up.
+type Limits struct {
+	PendingPerAgent    int `toml:"pending_per_agent"`    // requests that wait for a person
+	StoredPerAgent     int `toml:"stored_per_agent"`     // bytes of waiting requests
+	CreationsPerSecond int `toml:"creations_per_second"` // new requests of one agent
+	WaitsPerAgent      int `toml:"waits_per_agent"`      // calls that block for an answer
+	OwnerFactor        int `toml:"owner_factor"`         // an owner's agents together: so many times the above
+	RequestBytes       int `toml:"request_bytes"`        // one request's body
+}
+
+// Notify is the command that announces waiting requests.
+type Notify struct {
+	// Command is program and arguments; nothing in it is expanded and no shell
+	// reads it. Empty for no announcement.
+	Command []string `toml:"command"`
+	// ShowCommand puts the text of the request's command into the announcement,
+	// which may leave the machine.
+	ShowCommand bool `toml:"show_command"`
+	// Limit is how long the command may run.
+	Limit time.Duration `toml:"limit"`
+}
+
+// Log is how a program logs.
+type Log struct {
+	Level  string `toml:"level"`  // "debug", "info", "warn" or "error"
+	Format string `toml:"format"` // "text" or "json"
+}
+
+// DefaultDaemon is the configuration of vogtd where no file says otherwise.
+func DefaultDaemon() Daemon {
+	return Daemon{
+		Listen:          "127.0.0.1:8648",
+		PagesHost:       "vogt.localhost",
+		BearerDecisions: "none",
+		PendingTTL:      48 * time.Hour,
+		ApprovedTTL:     time.Hour,
+		Limits: Limits{
+			PendingPerAgent:    30,
+			StoredPerAgent:     8 << 20,
+			CreationsPerSecond: 10,
+			WaitsPerAgent:      4,
+			OwnerFactor:        10,
+			RequestBytes:       1 << 20,
+		},
+		Notify: Notify{Limit: 10 * time.Second},
+		Log:    Log{Level: "info", Format: "text"},
+	}
+}
+
+// Validate returns every problem of d at once, a line each, or nil.
+func (d Daemon) Validate() error {
+	var p problems
+	listen, err := netip.ParseAddrPort(d.Listen)
+	if err != nil {
+		p.add("listen", `%q is not an IP address and a port such as "127.0.0.1:8648"`, d.Listen)
+	}
+	p.socket("socket", d.Socket)
+	p.pagesHost("pages_host", d.PagesHost)
+	switch {
+	case d.Issuer != "":
+		p.baseURL("issuer", d.Issuer)
+	case err == nil && !listen.Addr().Unmap().IsLoopback():
+		p.add("issuer", "others than this machine can reach %q; write the https address under which they do, and serve it by a proxy", d.Listen)
+	}
+	p.oneOf("bearer_decisions", d.BearerDecisions, "none", "medium", "high")
+	p.oneOf("require_signature", d.RequireSignature, "", "medium", "high", "critical", "all")
+	p.duration("pending_ttl", d.PendingTTL, time.Minute, 30*24*time.Hour)
+	p.duration("approved_ttl", d.ApprovedTTL, time.Second, 24*time.Hour)
+
+	p.number("limits.pending_per_agent", d.Limits.PendingPerAgent, 1, 10_000)
+	p.number("limits.stored_per_agent", d.Limits.StoredPerAgent, 64<<10, 1<<30)
+	p.number("limits.creations_per_second", d.Limits.CreationsPerSecond, 1, 10_000)
+	p.number("limits.waits_per_agent", d.Limits.WaitsPerAgent, 1, 1000)
+	p.number("limits.owner_factor", d.Limits.OwnerFactor, 1, 1000)
+	p.number("limits.request_bytes", d.Limits.RequestBytes, 4<<10, 16<<20)
+
+	p.command("notify.command", d.Notify.Command)
+	p.duration("notify.limit", d.Notify.Limit, time.Second, 10*time.Minute)
+
+	p.oneOf("log.level", d.Log.Level, "debug", "info", "warn", "error")
+	p.oneOf("log.format", d.Log.Format, "text", "json")
+	return p.err()
+}
+
+// Client is the configuration of vogt, in the file vogt.toml.
+type Client struct {
+	// Authority is the authority's base URL.
+	Authority string `toml:"authority"`
+	// Socket is the absolute path of the authority's Unix socket, preferred
+	// when it is there; empty for the default place in Paths.Runtime.
+	Socket string `toml:"socket"`
+	// AuthorityKey is the public key that the authority must prove to hold; empty
+	// until the first contact has stored it.
+	AuthorityKey string `toml:"authority_key"`
+	// Agent is the agent that requests are made as when none is named.
+	Agent string `toml:"agent"`
+
+	Wait Wait `toml:"wait"`
+}
+
+// Wait is how the client waits for a person.
+type Wait struct {
+	Limit    time.Duration `toml:"limit"`    // of a call with --wait, in total
+	Interval time.Duration `toml:"interval"` // between questions, where no answer can be held open
+}
+
+// DefaultClient is the configuration of vogt where no file says otherwise.
+func DefaultClient() Client {
+	return Client{
+		Authority: "http://127.0.0.1:8648",
+		Wait:      Wait{Limit: 15 * time.Minute, Interval: 2 * time.Second},
+	}
+}
+
+// Validate returns every problem of c at once, a line each, or nil.
+func (c Client) Validate() error {
+	var p problems
+	p.baseURL("authority", c.Authority)
+	p.socket("socket", c.Socket)
+	p.word("authority_key", c.AuthorityKey)
+	p.word("agent", c.Agent)
+	p.duration("wait.limit", c.Wait.Limit, time.Second, 7*24*time.Hour)
+	p.duration("wait.interval", c.Wait.Interval, 100*time.Millisecond, time.Minute)
+	return p.err()
+}
+
+// problems collects what is wrong, by key.
+type problems []string
+
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, "config: "+key+": "+fmt.Sprintf(format, args...))
+}
+
+func (p *problems) err() error {
+	if len(*p) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(*p, "\n"))
+}
+
+func (p *problems) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		quoted := make([]string, len(allowed))
+		for i, a := range allowed {
+			quoted[i] = strconv.Quote(a)
+		}
+		p.add(key, "%q is not one of %s", value, strings.Join(quoted, ", "))
+	}
+}
+
+func (p *problems) duration(key string, value, least, most time.Duration) {
+	if value < least || value > most {
+		p.add(key, "%s is not between %s and %s", value, least, most)
+	}
+}
+
+func (p *problems) number(key string, value, least, most int) {
+	if value < least || value > most {
+		p.add(key, "%d is not between %d and %d", value, least, most)
+	}
+}
+
+// socket accepts no path and one that the kernel can bind: sun_path holds 108
+// bytes on Linux and 104 elsewhere (unix(7), unix(4)), with a final zero.
+func (p *problems) socket(key, path string) {
+	const longest = 103
+	switch {
+	case path == "":
+	case !filepath.IsAbs(path):
+		p.add(key, "%q is not an absolute path", path)
+	case len(path) > longest:
+		p.add(key, "the path has %d bytes, and a socket's may have %d; choose a shorter one", len(path), longest)
+	}
+}
+
+func (p *problems) command(key string, argv []string) {
+	for i, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			p.add(key, "argument %d contains a zero byte", i)
+		}
+	}
+	if len(argv) > 0 && (argv[0] == "" || strings.ContainsRune(argv[0], filepath.Separator) && !filepath.IsAbs(argv[0])) {
+		p.add(key, "%q is neither the name of a program nor an absolute path", argv[0])
+	}
+}
+
+// word accepts one word of printable characters, or none.
+func (p *problems) word(key, value string) {
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		p.add(key, "%q contains a space or a character that cannot be printed", value)
+	}
+}
+
+func (p *problems) pagesHost(key, host string) {
+	labels := strings.Split(host, ".")
+	bad := func(label string) bool {
+		return label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
+	}
+	_, err := netip.ParseAddr(host)
+	switch {
+	case err == nil:
+		p.add(key, "%q is an IP address, which passkeys do not accept; give a name, such as \"vogt.localhost\"", host)
+	case len(host) > 253 || slices.ContainsFunc(labels, bad):
+		p.add(key, "%q is not a host name in lower case without a port, such as \"vogt.localhost\"", host)
+	}
+}
+
+// baseURL accepts scheme, host and port alone. Without encryption only this
+// machine's own addresses are accepted.
+func (p *problems) baseURL(key, value string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.add(key, `%q is not a URL such as "http://127.0.0.1:8648"`, value)
+		return
+	}
+	if u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		p.add(key, "%q must be scheme, host and port alone", u.Redacted())
+	}
+	if u.Scheme == "http" && !loopback(u.Hostname()) {
+		p.add(key, "%q leaves this machine without encryption; use https", u.Redacted())
+	}
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761, section 6.3
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

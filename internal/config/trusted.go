@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxFile bounds what is read: configuration is written by hand.
+const maxFile = 1 << 20
+
+// ReadTrusted returns the content of the file at an absolute path, if only root
+// and the running user could have written it.
+//
+// Refused are: a file, or a folder on the way to it, that others than its owner
+// can write; one that belongs to neither root nor the running user; and
+// anything but a regular file of at most 1 MiB. Symbolic links are followed,
+// and every link and folder on the way is held to the same rule. A sticky
+// folder such as /tmp may lie on the way, but the file may not lie directly in
+// one. Errors say which command mends the cause. A missing file is
+// fs.ErrNotExist under errors.Is.
+func ReadTrusted(path string) ([]byte, error) {
+	f, err := openTrusted(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("config: %s is larger than %d bytes, which no configuration is; look what it is", path, maxFile)
+	}
+	return data, nil
+}
+
+// quote renders an argument for a command line in a hint.
+func quote(arg string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
+	}
+	if arg != "" && strings.TrimFunc(arg, plain) == "" {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

@@ -1,0 +1,14 @@
+//go:build darwin || freebsd
+
+package peer
+
+import "golang.org/x/sys/unix"
+
+// uidOf asks as unix(4) describes under LOCAL_PEERCRED.
+func uidOf(fd int) (uint32, error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}

@@ -1,0 +1,12 @@
+package peer
+
+import "golang.org/x/sys/unix"
+
+// uidOf asks as unix(7) describes under SO_PEERCRED.
+func uidOf(fd int) (uint32, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}
