@@ -48,3 +48,32 @@ func Argv(argv []string) (Call, error) {
 	}
 	return Call{Program: program, Argv: argv}, nil
 }
+
+// Line writes an argument list as one line of POSIX shell text that means the
+// same list: words are quoted with single quotes where they need it. It is for
+// display; nothing is ever run from it.
+func Line(argv []string) string {
+	var b strings.Builder
+	for i, word := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if word != "" && !strings.ContainsFunc(word, special) {
+			b.WriteString(word)
+			continue
+		}
+		b.WriteByte('\'')
+		b.WriteString(strings.ReplaceAll(word, "'", `'\''`))
+		b.WriteByte('\'')
+	}
+	return b.String()
+}
+
+// special reports whether a shell may read r as anything but itself.
+func special(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("@%+=:,./-_", r)
+}

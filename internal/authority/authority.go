@@ -1,0 +1,364 @@
+// Package authority is the service that decides over Vogt's data: who may ask,
+// who may answer, what an answer permits, and that a permission is used once.
+//
+// It owns every rule about people, agents, grants, tokens and changes of
+// trust, and writes each of them into the log in the same transaction. It
+// leaves out how calls arrive (httpapi, pages), how bytes are stored (store),
+// how the tree is built (audit) and what a command means (flow). It never
+// executes anything.
+package authority
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/passkey"
+	"vogt/internal/statement"
+	"vogt/internal/store"
+)
+
+// Config is what an operator sets. New fills unset durations and limits with
+// the defaults of DefaultConfig.
+type Config struct {
+	Issuer      string // address under which clients reach the authority, no trailing slash
+	PagesOrigin string // scheme, host and port of the pages
+	// Bearer is the highest risk that a person's stored token may permit;
+	// Unrated, the zero value, permits none.
+	Bearer detail.Risk
+	// RequireSignature asks for a passkey or SSH signature from this risk
+	// upwards; Unrated means from Critical.
+	RequireSignature detail.Risk
+	PendingTTL       time.Duration
+	OnceTTL          time.Duration // from approval to use
+	LoginTTL         time.Duration
+	SessionTTL       time.Duration
+	KeyLife          time.Duration // of a signing key before it is rotated
+	Dormancy         time.Duration // of keys that did not come from the person
+	Limits           Limits
+}
+
+// Limits bound what one agent can occupy. An owner's agents together may hold
+// OwnerFactor times as much.
+type Limits struct {
+	Pending     int64
+	Bytes       int64   // of pending requests
+	Creations   float64 // a second
+	Waits       int
+	OwnerFactor int64
+}
+
+// DefaultConfig returns the documented defaults for an issuer.
+func DefaultConfig(issuer, pagesOrigin string) Config {
+	return Config{
+		Issuer: issuer, PagesOrigin: pagesOrigin,
+		PendingTTL: 48 * time.Hour, OnceTTL: time.Hour, LoginTTL: 8 * time.Hour,
+		SessionTTL: 7 * 24 * time.Hour, KeyLife: 90 * 24 * time.Hour, Dormancy: 72 * time.Hour,
+		Limits: Limits{Pending: 30, Bytes: 8 << 20, Creations: 10, Waits: 4, OwnerFactor: 10},
+	}
+}
+
+// Deps are the authority's surroundings. Clock and Random default to the
+// system's; Pending, if set, is told of every request that waits for a person
+// and must not block.
+type Deps struct {
+	DB      store.DB
+	Clock   func() time.Time
+	Random  io.Reader
+	Log     *slog.Logger
+	Pending func(grant.Grant)
+	// Checkpointed, if set, is given the signed head of the log about once a
+	// second while it grows, to be kept where a restored copy of the database
+	// does not reach.
+	Checkpointed func(text string)
+}
+
+// Authority is safe for use by any number of goroutines.
+type Authority struct {
+	cfg      Config
+	db       store.DB
+	clock    func() time.Time
+	random   io.Reader
+	log      *slog.Logger
+	pending  func(grant.Grant)
+	keep     func(string)
+	passkeys *passkey.RelyingParty
+	hub      *hub
+	once     *ceremonies
+	rates    *rates
+	waits    *waits
+	setup    setup
+	trusts   signal
+
+	keys     atomic.Pointer[keyring]
+	epoch    atomic.Uint64
+	head     atomic.Pointer[head]
+	signer   note.Signer
+	verifier string // of the log, as clients pin it
+}
+
+// New opens the authority on a migrated database: it creates the log key, the
+// first signing key and the first epoch where they are missing.
+func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
+	pages, err := url.Parse(cfg.PagesOrigin)
+	if err != nil || pages.Host == "" {
+		return nil, fmt.Errorf("pages origin %q is not an address", cfg.PagesOrigin)
+	}
+	rp, err := passkey.New(passkey.Config{RPID: pages.Hostname(), RPName: "Vogt", Origins: []string{cfg.PagesOrigin}, Now: deps.Clock, Rand: deps.Random})
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{
+		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, keep: deps.Checkpointed,
+		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits),
+	}
+	if a.clock == nil {
+		a.clock = time.Now
+	}
+	if a.random == nil {
+		a.random = rand.Reader
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if err := a.openLog(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.openKeys(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Config returns what the authority was configured with.
+func (a *Authority) Config() Config { return a.cfg }
+
+// Epoch is the current epoch of the data, from 1.
+func (a *Authority) Epoch() uint64 { return a.epoch.Load() }
+
+// LogKey is the verifier key of the log in the form of package note.
+func (a *Authority) LogKey() string { return a.verifier }
+
+// Now is the authority's time.
+func (a *Authority) Now() time.Time { return a.clock() }
+
+func (a *Authority) now() grant.Millis { return grant.At(a.clock()) }
+
+// Run keeps the data tidy until ctx ends: it writes expiries down, rotates
+// signing keys and deletes what has run out.
+func (a *Authority) Run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		err := a.expire(ctx)
+		if err == nil {
+			err = a.publishHead(ctx)
+		}
+		if err == nil && n%60 == 0 {
+			err = a.tidy(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.log.Error("housekeeping failed; it is tried again", "err", err)
+		}
+	}
+}
+
+// expire writes down what has run out, so that lists, the log and waiting
+// clients agree.
+func (a *Authority) expire(ctx context.Context) error {
+	const batch = 200
+	var due int
+	err := a.db.View(ctx, func(tx store.Tx) error {
+		ended, err := store.EndedGrants(tx, int64(a.now()), 1)
+		due = len(ended)
+		return err
+	})
+	if err != nil || due == 0 {
+		return err
+	}
+	return a.update(ctx, func(t *txn) error {
+		ended, err := store.EndedGrants(t, int64(t.now), batch)
+		if err != nil {
+			return err
+		}
+		for _, g := range ended {
+			if err := t.lapse(g, "time"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// publishHead signs the log as it is now, if it grew since the last time.
+func (a *Authority) publishHead(ctx context.Context) error {
+	old := a.head.Load()
+	text, err := a.freshCheckpoint(ctx)
+	if err == nil && a.keep != nil && (old == nil || old.text != text) {
+		a.keep(text)
+	}
+	return err
+}
+
+func (a *Authority) tidy(ctx context.Context) error {
+	a.once.sweep(a.clock())
+	a.rates.sweep()
+	if err := a.update(ctx, func(t *txn) error { return store.Sweep(t, int64(t.now)) }); err != nil {
+		return err
+	}
+	return a.rotateIfDue(ctx)
+}
+
+// txn is one update of the authority: a store transaction, its time, and what
+// is told to others once it is durable.
+type txn struct {
+	store.Tx
+	a   *Authority
+	now grant.Millis
+}
+
+// update runs fn in one durable transaction.
+func (a *Authority) update(ctx context.Context, fn func(*txn) error) error {
+	return a.wrap(a.db.Update(ctx, func(tx store.Tx) error {
+		return fn(&txn{Tx: tx, a: a, now: a.now()})
+	}))
+}
+
+// narrow is update for what must work on a full disk: deny, revoke, pause.
+func (a *Authority) narrow(ctx context.Context, fn func(*txn) error) error {
+	db, ok := a.db.(store.Reserved)
+	if !ok {
+		return a.update(ctx, fn)
+	}
+	return a.wrap(db.UpdateReserved(ctx, func(tx store.Tx) error {
+		return fn(&txn{Tx: tx, a: a, now: a.now()})
+	}))
+}
+
+func (a *Authority) view(ctx context.Context, fn func(store.Tx) error) error {
+	return a.wrap(a.db.View(ctx, fn))
+}
+
+// wrap turns the store's errors into ones that a caller may read.
+func (a *Authority) wrap(err error) error {
+	var public *Error
+	switch {
+	case err == nil, errors.As(err, &public):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrFull):
+		return problem(507, "The authority's disk is full", "Nothing was recorded, so nothing runs.",
+			"Free space on the authority's disk. Deny, revoke and pause still work.").caused(err)
+	case errors.Is(err, store.ErrConflict):
+		return problem(409, "Somebody else was faster", "The data changed while the call ran; nothing was done.",
+			"Read it again and decide anew.").caused(err)
+	case errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrFenced),
+		errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrIO):
+		return problem(503, "The authority cannot write its records", "Nothing was recorded, so nothing runs.",
+			"The owner finds the cause with `vogt doctor` and in the authority's log file.").caused(err)
+	}
+	a.log.Error("internal error", "err", err)
+	return problem(500, "The authority failed", "Nothing was decided.", "The authority's log file has the cause.").caused(err)
+}
+
+// swap stores the next state of a grant and tells those who wait for it.
+func (t *txn) swap(next grant.Grant) error {
+	if err := store.SwapGrant(t, next, t.a.db.Fence()); err != nil {
+		return err
+	}
+	t.OnCommit(func() { t.a.hub.publish(next) })
+	return nil
+}
+
+// lapse ends a grant whose time, or epoch, is over.
+func (t *txn) lapse(g grant.Grant, why string) error {
+	next, err := g.Apply(grant.Lapse{At: t.now})
+	if err != nil {
+		return err
+	}
+	if err := t.swap(next); err != nil {
+		return err
+	}
+	_, err = t.record(recordExpiry, g.ID, g.Request.Requester, expiryRecord{Grant: g.ID, Was: string(g.Status), Why: why})
+	return err
+}
+
+// randomHex returns n random bytes as lower-case hex.
+func (a *Authority) randomHex(n int) (string, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(a.random, b); err != nil {
+		return "", fmt.Errorf("reading randomness: %w", err)
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// newID returns a UUID version 4 (RFC 9562).
+func (a *Authority) newID() (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(a.random, b[:]); err != nil {
+		return "", fmt.Errorf("reading randomness: %w", err)
+	}
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
+}
+
+// Error is an answer that the caller may read. The cause stays in the log.
+type Error struct {
+	Status int    // HTTP status
+	Kind   string // last part of the problem type's URI, or ""
+	Title  string
+	Detail string
+	Hint   string // who can change it and how
+	Retry  int    // seconds, for 429
+	cause  error
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Title
+	}
+	return e.Title + ": " + e.Detail
+}
+
+// Unwrap gives the operator's side of the error.
+func (e *Error) Unwrap() error { return e.cause }
+
+func (e *Error) caused(err error) *Error { e.cause = err; return e }
+
+func (e *Error) kind(k string) *Error { e.Kind = k; return e }
+
+func problem(status int, title, detail, hint string) *Error {
+	return &Error{Status: status, Title: title, Detail: detail, Hint: hint}
+}
+
+// checkedDigest compares a digest from outside with the authority's own.
+func checkedDigest(got *statement.Digest, want statement.Digest) error {
+	if got == nil {
+		return problem(400, "The digest of what was shown is missing", "",
+			"Read the grant's statement, compute its digest and send it with the answer.")
+	}
+	if *got != want {
+		return problem(409, "The request changed after you opened it", "Nothing was allowed.",
+			"Open it again and decide on what it says now.").kind("statement_changed")
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package authority
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// ceremonies holds state that is used once and lives for minutes: login
+// challenges and passkey ceremonies. It is memory on purpose, because anyone
+// may start one and nobody should be able to fill the disk that way; a
+// restart ends them all, and their owners start again.
+type ceremonies struct {
+	mu  sync.Mutex
+	all map[string]ceremony
+}
+
+type ceremony struct {
+	purpose string
+	subject string
+	data    []byte
+	ends    time.Time
+}
+
+// maxCeremonies bounds the memory that strangers can occupy.
+const maxCeremonies = 4096
+
+func newCeremonies() *ceremonies { return &ceremonies{all: map[string]ceremony{}} }
+
+// start keeps c under id. When the table is full the one that ends first
+// makes room: a flood delays logins but cannot grow.
+func (c *ceremonies) start(id string, n ceremony) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) >= maxCeremonies {
+		var first string
+		for k, v := range c.all {
+			if first == "" || v.ends.Before(c.all[first].ends) {
+				first = k
+			}
+		}
+		delete(c.all, first)
+	}
+	c.all[id] = n
+}
+
+// take removes and returns a ceremony of the purpose that has not ended.
+// Whoever gets it is the only one, also when the use then fails.
+func (c *ceremonies) take(id, purpose string, now time.Time) (ceremony, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.all[id]
+	if !ok || n.purpose != purpose {
+		return ceremony{}, false
+	}
+	delete(c.all, id)
+	return n, now.Before(n.ends)
+}
+
+func (c *ceremonies) sweep(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, n := range c.all {
+		if !now.Before(n.ends) {
+			delete(c.all, id)
+		}
+	}
+}
+
+// rates limits how fast requests are created, per agent and per owner.
+type rates struct {
+	mu     sync.Mutex
+	limits Limits
+	all    map[string]*rate.Limiter
+}
+
+func newRates(l Limits) *rates { return &rates{limits: l, all: map[string]*rate.Limiter{}} }
+
+// allow takes one creation by agent from its own and its owner's budget.
+func (r *rates) allow(agent, owner string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	factor := float64(r.limits.OwnerFactor)
+	own, all := r.limiter("a:"+agent, r.limits.Creations), r.limiter("o:"+owner, r.limits.Creations*factor)
+	if own.TokensAt(now) < 1 || all.TokensAt(now) < 1 {
+		return false
+	}
+	return own.AllowN(now, 1) && all.AllowN(now, 1)
+}
+
+func (r *rates) limiter(key string, perSecond float64) *rate.Limiter {
+	l := r.all[key]
+	if l == nil {
+		l = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
+		r.all[key] = l
+	}
+	return l
+}
+
+// sweep forgets limiters now and then; a forgotten one starts full again.
+func (r *rates) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) > 1024 {
+		clear(r.all)
+	}
+}

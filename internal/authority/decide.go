@@ -1,0 +1,393 @@
+package authority
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"vogt/internal/api"
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/sshkey"
+	"vogt/internal/statement"
+	"vogt/internal/store"
+)
+
+// Proof is what shows that the person meant exactly this answer. At most one
+// field is set; none means that the login itself is all there is.
+type Proof struct {
+	Assertion []byte // WebAuthn response JSON over the statement's digest
+	Signature string // armoured SSHSIG over the digest in lower-case hex
+}
+
+// Answer is a person's yes.
+type Answer struct {
+	Reach  Reach
+	Digest *statement.Digest // of what was shown; nil only from a bearer
+	Note   string
+	Proof  Proof
+}
+
+const maxNote = 2000
+
+// Needs is the least strength that an approval of g must have.
+func (a *Authority) Needs(g grant.Grant) grant.Strength {
+	switch {
+	case g.Request.RunAs != "":
+		return grant.Independent
+	case !g.Risk.Within(detail.High):
+		return grant.Passkey
+	case a.cfg.RequireSignature != detail.Unrated && (g.Risk == detail.Unrated || g.Risk >= a.cfg.RequireSignature):
+		return grant.Passkey
+	}
+	return grant.Click
+}
+
+// Offer is the exact statement that an approval of this reach would sign.
+func (a *Authority) Offer(ctx context.Context, by Actor, id string, reach Reach) (api.Offer, error) {
+	g, party, err := a.Get(ctx, by, id)
+	if err != nil {
+		return api.Offer{}, err
+	}
+	if !party {
+		return api.Offer{}, errNoGrant(store.ErrNotFound)
+	}
+	if err := a.checkReach(reach); err != nil {
+		return api.Offer{}, err
+	}
+	s := a.statementOf(g, reach)
+	return api.Offer{Statement: s, Digest: s.Digest(), Needs: a.Needs(g), Risk: g.Risk.String()}, nil
+}
+
+// lasting reports whether g may be allowed for longer than one execution.
+func lasting(g grant.Grant) bool {
+	return g.Risk.Within(detail.High) && g.Request.RunAs == "" && g.Request.Audience != "ape-shell"
+}
+
+func (a *Authority) checkReach(r Reach) error {
+	now := a.now()
+	switch {
+	case !r.Type.Valid():
+		return problem(400, "Unknown grant type", fmt.Sprintf("grant_type %q: want once, timed or always.", r.Type), "").kind("invalid_grant_type")
+	case r.Type == grant.Timed && r.Until == 0:
+		return problem(400, "The duration is missing", "A timed approval needs an end.", "").kind("missing_duration")
+	case r.Type == grant.Timed && (r.Until.Reached(now) || r.Until > now+grant.Millis(maxDuration*1000)):
+		return problem(400, "The end is out of range", "A timed approval ends in the future, within one year.", "")
+	case r.Type != grant.Timed && r.Until != 0:
+		return problem(400, "Only a timed approval has an end", "", "")
+	}
+	return nil
+}
+
+// proven is a proof that held.
+type proven struct {
+	strength  grant.Strength
+	evidence  json.RawMessage
+	passkeyID string
+	keyID     string
+}
+
+// prove checks a proof over digest. A bearer without proof is the weakest
+// strength; whether that suffices is the caller's question.
+func (a *Authority) prove(ctx context.Context, by Actor, digest statement.Digest, p Proof) (proven, error) {
+	switch {
+	case p.Assertion != nil && p.Signature != "":
+		return proven{}, problem(400, "Two proofs at once", "Send an assertion or a signature, not both.", "")
+	case p.Assertion != nil:
+		return a.provePasskey(ctx, by, digest, p.Assertion)
+	case p.Signature != "":
+		return a.proveSSH(ctx, by, digest, p.Signature)
+	case by.Means == Page && by.Proven:
+		return proven{strength: grant.Click}, nil
+	case by.Means == Page:
+		return proven{}, problem(403, "This page cannot decide", "A cookie alone reads; a decision needs the key that this browser made at sign-in.",
+			"Sign in again on this browser.").kind("forbidden")
+	}
+	return proven{strength: grant.Bearer}, nil
+}
+
+func (a *Authority) provePasskey(ctx context.Context, by Actor, digest statement.Digest, response []byte) (proven, error) {
+	_, creds, err := a.passkeysOf(ctx, by.Principal.Email)
+	if err != nil {
+		return proven{}, err
+	}
+	ev, err := a.passkeys.VerifyDecision(digest, creds, response)
+	if err != nil {
+		return proven{}, problem(403, "The passkey's answer does not fit", "Nothing was decided.",
+			"Open the request again and confirm with a passkey of this account.").caused(err)
+	}
+	b, err := json.Marshal(ev)
+	if err != nil {
+		return proven{}, err
+	}
+	return proven{strength: grant.Passkey, evidence: b, passkeyID: passkeyID(ev.CredentialID)}, nil
+}
+
+func (a *Authority) proveSSH(ctx context.Context, by Actor, digest statement.Digest, signature string) (proven, error) {
+	var keys []sshkey.Public
+	err := a.view(ctx, func(tx store.Tx) error {
+		stored, err := store.Keys(tx, by.Principal.Email)
+		for _, k := range stored {
+			if k.Weak || k.DormantUntil > int64(a.now()) {
+				continue
+			}
+			public, err := sshkey.ParsePublic(k.PublicKey)
+			if err != nil {
+				return err
+			}
+			keys = append(keys, public)
+		}
+		return err
+	})
+	if err != nil {
+		return proven{}, err
+	}
+	key, err := sshkey.Verify(signature, sshkey.NamespaceDecision, []byte(digest.String()), keys)
+	if err != nil {
+		return proven{}, problem(403, "The signature does not fit", "Nothing was decided.",
+			"Sign the digest of the statement in namespace "+string(sshkey.NamespaceDecision)+" with a key of this account.").caused(err)
+	}
+	b, err := json.Marshal(map[string]string{"kind": "sshsig", "namespace": string(sshkey.NamespaceDecision), "public_key": key.String(), "signature": signature})
+	if err != nil {
+		return proven{}, err
+	}
+	return proven{strength: grant.Independent, evidence: b, keyID: string(key.ID())}, nil
+}
+
+// still checks, inside the transaction that acts on it, that what proved the
+// answer has not been removed meanwhile, and that the person may still act.
+func (t *txn) still(by Actor, p proven) error {
+	person, err := store.PrincipalByEmail(t, by.Principal.Email)
+	if err != nil || !usable(person) || person.Generation != by.Principal.Generation {
+		return errUnauthenticated().caused(err)
+	}
+	if by.Means == Page {
+		if _, err := store.SessionByID(t, by.Session.ID); err != nil {
+			return errUnauthenticated().caused(err)
+		}
+	}
+	if p.keyID != "" {
+		if k, err := store.KeyByID(t, p.keyID); err != nil || k.Email != person.Email {
+			return errUnauthenticated().caused(err)
+		}
+	}
+	if p.passkeyID != "" {
+		if k, err := store.PasskeyByID(t, p.passkeyID); err != nil || k.Email != person.Email {
+			return errUnauthenticated().caused(err)
+		}
+	}
+	return nil
+}
+
+// Approve is a person's yes to exactly what was shown.
+func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer) (grant.Grant, error) {
+	g, party, err := a.Get(ctx, by, id)
+	if err != nil {
+		return g, err
+	}
+	if !party {
+		return g, errNoGrant(store.ErrNotFound)
+	}
+	if !by.decides(g) {
+		return g, a.refuse(ctx, by, g.ID, "approve", notYours(g))
+	}
+	if g.Status != grant.Pending {
+		return g, errDecided(g)
+	}
+	if err := a.checkReach(ans.Reach); err != nil {
+		return g, err
+	}
+	if ans.Reach.Type != grant.Once && !lasting(g) {
+		return g, problem(403, "This can only be allowed once", "It is critical, a crossing, or from a client that does not bind its commands.", "Allow it once.").kind("forbidden")
+	}
+	s := a.statementOf(g, ans.Reach)
+	digest := s.Digest()
+	if ans.Digest != nil || by.Means == Page || ans.Proof.given() {
+		if err := checkedDigest(ans.Digest, digest); err != nil {
+			return g, err
+		}
+	}
+	p, err := a.prove(ctx, by, digest, ans.Proof)
+	if err != nil {
+		return g, a.refuse(ctx, by, g.ID, "approve", err)
+	}
+	if err := a.enough(g, p.strength); err != nil {
+		return g, a.refuse(ctx, by, g.ID, "approve", err)
+	}
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		return g, err
+	}
+	var next grant.Grant
+	err = a.update(ctx, func(t *txn) error {
+		if err := t.still(by, p); err != nil {
+			return err
+		}
+		current, err := store.GrantByID(t, id)
+		if err != nil {
+			return errNoGrant(err)
+		}
+		if s := t.a.statementOf(current, ans.Reach); s.Digest() != digest {
+			return checkedDigest(&digest, s.Digest())
+		}
+		until := ans.Reach.Until
+		if ans.Reach.Type == grant.Once {
+			until = t.now + grant.Millis(a.cfg.OnceTTL.Milliseconds())
+		}
+		if next, err = current.Apply(grant.Approve{Type: ans.Reach.Type, Until: until, Decision: grant.Decision{
+			By: by.Principal.Email, At: t.now, Strength: p.strength, Note: shorten(ans.Note, maxNote), Digest: digest, Evidence: p.evidence,
+		}}); err != nil {
+			return errDecided(current.As(t.now))
+		}
+		return t.settle(next, decisionRecord{
+			Grant: id, By: by.Principal.Email, Answer: "approved", Type: next.Type, Until: next.ValidUntil,
+			Strength: p.strength, Digest: digest, Statement: encoded, Evidence: p.evidence, Note: next.Decision.Note,
+		})
+	})
+	return next, err
+}
+
+func (p Proof) given() bool { return p.Assertion != nil || p.Signature != "" }
+
+// settle stores a decision and its record together.
+func (t *txn) settle(next grant.Grant, rec decisionRecord) error {
+	if err := t.swap(next); err != nil {
+		return err
+	}
+	index, err := t.record(recordDecision, next.ID, next.Request.Requester, rec)
+	if err != nil {
+		return err
+	}
+	return store.SetDecisionRecord(t, next.ID, index)
+}
+
+// enough compares the strength of an approval with what the grant needs.
+func (a *Authority) enough(g grant.Grant, s grant.Strength) error {
+	needs := a.Needs(g)
+	if s == grant.Bearer {
+		if needs == grant.Click && g.Risk.Within(a.cfg.Bearer) {
+			return nil
+		}
+		return problem(403, "A login alone permits nothing", "An approval needs the page's proof or a signature made for this very answer.",
+			"Approve on the page, or with an SSH key: vogt grant approve "+g.ID+". For clients that can do neither there is the authority's bearer_decisions switch.").kind("forbidden")
+	}
+	if !s.AtLeast(needs) {
+		return problem(403, "This approval needs more than a "+string(s), fmt.Sprintf("Risk %s: it needs %s.", g.Risk, needs),
+			"Confirm with a passkey, or sign with an SSH key: vogt grant approve "+g.ID+".").kind("forbidden")
+	}
+	return nil
+}
+
+func notYours(g grant.Grant) *Error {
+	return problem(403, "This is not yours to decide", "Only "+strings.Join(uniq(g.Owner, g.Approver), " or ")+" can answer it, as a person.",
+		"Ask them; nothing else moves it.").kind("forbidden")
+}
+
+func uniq(a, b string) []string {
+	if b == "" || a == b {
+		return []string{a}
+	}
+	return []string{a, b}
+}
+
+func errDecided(g grant.Grant) *Error {
+	switch g.Status {
+	case grant.Expired:
+		return problem(410, "Nobody answered in time", "The grant is expired.", "The agent may ask again.").kind("grant_expired")
+	case grant.Used:
+		return problem(410, "The grant is used", "It permitted one execution and that has started.", "Ask again for another.").kind("grant_already_used")
+	}
+	return problem(409, "The grant is already decided", "It is "+string(g.Status)+".", "").kind("grant_already_decided")
+}
+
+// refuse records that somebody tried what it may not, and returns why.
+func (a *Authority) refuse(ctx context.Context, by Actor, id, tried string, why error) error {
+	err := a.narrow(ctx, func(t *txn) error {
+		_, err := t.record(recordRefusal, id, by.Principal.Email, refusalRecord{Grant: id, By: by.Name(), Tried: tried, Why: why.Error()})
+		return err
+	})
+	if err != nil {
+		a.log.Error("a refusal could not be recorded", "err", err, "grant", id, "by", by.Name())
+	}
+	return why
+}
+
+// Deny is a person's no, or the requester taking its request back.
+func (a *Authority) Deny(ctx context.Context, by Actor, id, note string) (grant.Grant, error) {
+	var next grant.Grant
+	if by.Means == Page && !by.Proven {
+		_, err := a.prove(ctx, by, statement.Digest{}, Proof{})
+		return next, err
+	}
+	err := a.narrow(ctx, func(t *txn) error {
+		g, err := store.GrantByID(t, id)
+		if err != nil || !by.party(g) {
+			return errNoGrant(orNotFound(err))
+		}
+		s := t.a.statementOf(g, Reach{Type: grant.Once})
+		strength := grant.Bearer
+		if by.Means == Page {
+			strength = grant.Click
+		}
+		d := grant.Decision{By: by.Name(), At: t.now, Strength: strength, Note: shorten(note, maxNote), Digest: s.Digest()}
+		if next, err = g.Apply(grant.Deny{Decision: d}); err != nil {
+			return errDecided(g.As(t.now))
+		}
+		encoded, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		return t.settle(next, decisionRecord{
+			Grant: id, By: d.By, Answer: "denied", Strength: strength, Digest: d.Digest, Statement: encoded, Note: d.Note,
+		})
+	})
+	return next, err
+}
+
+func orNotFound(err error) error {
+	if err == nil {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// Revoke takes a pending request or a permission back.
+func (a *Authority) Revoke(ctx context.Context, by Actor, id, why string) (grant.Grant, error) {
+	var next grant.Grant
+	if by.Means == Page && !by.Proven {
+		_, err := a.prove(ctx, by, statement.Digest{}, Proof{})
+		return next, err
+	}
+	err := a.narrow(ctx, func(t *txn) error {
+		g, err := store.GrantByID(t, id)
+		if err != nil || !by.party(g) {
+			return errNoGrant(orNotFound(err))
+		}
+		if next, err = g.Apply(grant.Revoke{By: by.Name(), At: t.now}); err != nil {
+			return errDecided(g.As(t.now))
+		}
+		return t.revoke(next, why)
+	})
+	return next, err
+}
+
+func (t *txn) revoke(next grant.Grant, why string) error {
+	if err := t.swap(next); err != nil {
+		return err
+	}
+	_, err := t.record(recordRevoke, next.ID, next.Request.Requester, revokeRecord{Grant: next.ID, By: next.RevokedBy, Why: shorten(why, maxNote)})
+	return err
+}
+
+// DecisionOptions are the request options of a passkey answer over digest.
+func (a *Authority) DecisionOptions(ctx context.Context, by Actor, digest statement.Digest) ([]byte, error) {
+	_, creds, err := a.passkeysOf(ctx, by.Principal.Email)
+	if err != nil {
+		return nil, err
+	}
+	if len(creds) == 0 {
+		return nil, problem(400, "This account has no passkey", "", "Add one on the account page, or sign with an SSH key: vogt grant approve ID.")
+	}
+	return a.passkeys.BeginDecision(digest, creds)
+}

@@ -1,0 +1,536 @@
+package authority
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"vogt/internal/api"
+	"vogt/internal/grant"
+	"vogt/internal/passkey"
+	"vogt/internal/sshkey"
+	"vogt/internal/store"
+)
+
+var agentName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,23}$`)
+
+// plainEmail admits what people have and agents get; their hosts may carry a
+// port. Quoted local parts are left out on purpose: they only confuse readers.
+var plainEmail = regexp.MustCompile(`^[A-Za-z0-9._%+-]+@[A-Za-z0-9._:-]+$`)
+
+const maxAgents = 100 // of one owner
+
+// AgentEmail is the address of an agent: its name, eight hex digits of the
+// owner's hash, the owner, and the authority's host.
+func AgentEmail(name, owner, issuer string) string {
+	owner = strings.ToLower(strings.TrimSpace(owner))
+	sum := sha256.Sum256([]byte(owner))
+	local, domain, _ := strings.Cut(owner, "@")
+	host := issuer
+	if u, err := url.Parse(issuer); err == nil {
+		host = u.Host
+	}
+	return fmt.Sprintf("%s-%s+%s+%s@%s", name, hex.EncodeToString(sum[:4]), local, strings.ReplaceAll(domain, ".", "_"), host)
+}
+
+func checkEmail(email string) error {
+	if len(email) > maxIdentityLen || !plainEmail.MatchString(email) {
+		return problem(400, "The e-mail address cannot be used", fmt.Sprintf("%q is not a plain address such as you@example.com.", shorten(email, 100)), "")
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+		return problem(400, "The name cannot be used", "It must be plain text of 1 to 200 bytes.", "")
+	}
+	return nil
+}
+
+// CreateOwner makes the first person, with an SSH key. It works once: a
+// second call for another person is refused, the same call again is not.
+func (a *Authority) CreateOwner(ctx context.Context, email, name, publicKey string) error {
+	if err := checkEmail(email); err != nil {
+		return err
+	}
+	if name == "" {
+		name, _, _ = strings.Cut(email, "@")
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	key, err := sshkey.ParsePublic(publicKey)
+	if err != nil {
+		return problem(400, "The owner's key cannot be used", err.Error(), "Give the public half of an ssh-ed25519 key.")
+	}
+	return a.update(ctx, func(t *txn) error {
+		if k, err := store.KeyByID(t, string(key.ID())); err == nil && k.Email == email {
+			return nil
+		}
+		if err := t.firstPerson(email, name); err != nil {
+			return err
+		}
+		return t.addKey(email, key, "owner", 0, false)
+	})
+}
+
+// firstPerson adds the owner if there never was a person.
+func (t *txn) firstPerson(email, name string) error {
+	has, err := store.HasPerson(t)
+	if err != nil {
+		return err
+	}
+	if has {
+		return problem(409, "This authority has an owner already", "", "Log in as the owner; further people are added by management.")
+	}
+	p := store.Principal{Email: email, Kind: kindPerson, Name: name, Created: int64(t.now)}
+	if err := store.InsertPrincipal(t, &p); err != nil {
+		return err
+	}
+	_, err = t.record(recordTrust, "", email, trustRecord{Operation: "owner.create", By: email, Subject: email})
+	return err
+}
+
+func (t *txn) addKey(email string, key sshkey.Public, source string, dormantUntil int64, weak bool) error {
+	k := store.Key{
+		ID: string(key.ID()), Email: email, Name: key.Comment(), PublicKey: key.String(), Source: source,
+		Created: int64(t.now), DormantUntil: dormantUntil, Weak: weak,
+	}
+	if err := store.InsertKey(t, k); errors.Is(err, store.ErrConflict) {
+		return problem(409, "This key is registered already", "A key belongs to one principal only.", "Use another key.")
+	} else if err != nil {
+		return err
+	}
+	_, err := t.record(recordTrust, "", email, trustRecord{
+		Operation: "key.added", By: source, Subject: email, DormantUntil: dormantUntil,
+		Params: map[string]string{"key_id": k.ID, "fingerprint": key.Fingerprint()},
+	})
+	return err
+}
+
+// addAgent enrols an agent of owner with one key.
+func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (api.Enrolled, error) {
+	if !agentName.MatchString(name) {
+		return api.Enrolled{}, problem(400, "The agent's name cannot be used", fmt.Sprintf("%q: want a lower-case letter, then up to 23 letters, digits or hyphens.", name), "")
+	}
+	agents, err := store.Principals(t, owner.Email)
+	if err != nil {
+		return api.Enrolled{}, err
+	}
+	if len(agents) >= maxAgents {
+		return api.Enrolled{}, problem(409, "You have too many agents", fmt.Sprintf("The limit is %d.", maxAgents), "Remove one first: vogt agent remove NAME.")
+	}
+	p := store.Principal{
+		Email: AgentEmail(name, owner.Email, t.a.cfg.Issuer), Kind: kindAgent, Name: name,
+		Owner: owner.Email, Approver: owner.Email, Created: int64(t.now),
+	}
+	if err := store.InsertPrincipal(t, &p); errors.Is(err, store.ErrConflict) {
+		return api.Enrolled{}, problem(409, "An agent with this name already exists", "", "Choose a different name, or remove it first: vogt agent remove "+name+".")
+	} else if err != nil {
+		return api.Enrolled{}, err
+	}
+	if err := t.addKey(p.Email, key, "trust", 0, false); err != nil {
+		return api.Enrolled{}, err
+	}
+	return api.Enrolled{Email: p.Email, Name: p.Name, Owner: p.Owner, Approver: p.Approver, Status: "active"}, nil
+}
+
+// EnrolByBearer is the wire's enrolment with nothing but a person's token. It
+// is a change of trust, so it works only under the bearer_decisions switch.
+func (a *Authority) EnrolByBearer(ctx context.Context, by Actor, name, publicKey string) (api.Enrolled, error) {
+	if !by.Person() {
+		return api.Enrolled{}, problem(403, "Only a person enrols agents", "", "Ask your owner: vogt agent add NAME.").kind("forbidden")
+	}
+	if a.cfg.Bearer == 0 {
+		return api.Enrolled{}, problem(403, "A login alone enrols nobody", "It is a change of trust and needs a proof made for it.",
+			"Use `vogt agent add "+name+"`, or set the authority's bearer_decisions switch for clients that cannot sign.").kind("forbidden")
+	}
+	key, err := sshkey.ParsePublic(publicKey)
+	if err != nil {
+		return api.Enrolled{}, problem(400, "The agent's key cannot be used", err.Error(), "")
+	}
+	var out api.Enrolled
+	err = a.update(ctx, func(t *txn) error {
+		if err := t.still(by, proven{}); err != nil {
+			return err
+		}
+		if out, err = t.addAgent(by.Principal, name, key); err != nil {
+			return err
+		}
+		_, err := t.record(recordTrust, "", out.Email, trustRecord{Operation: api.TrustAgentAdd, By: by.Name(), Subject: out.Email, Strength: grant.Bearer})
+		return err
+	})
+	return out, err
+}
+
+// ManagedUser is what management may set of a principal.
+type ManagedUser struct {
+	Email, Name, PublicKey, Owner, Approver, Kind string
+}
+
+// ManageUser creates a principal by the management token. It never touches
+// one that exists.
+func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (store.Principal, error) {
+	var p store.Principal
+	if by.Means != Management {
+		return p, errManagement()
+	}
+	if err := checkEmail(u.Email); err != nil {
+		return p, err
+	}
+	if u.Name == "" {
+		u.Name, _, _ = strings.Cut(u.Email, "@")
+	}
+	if err := checkName(u.Name); err != nil {
+		return p, err
+	}
+	if u.Kind == "" {
+		u.Kind = kindPerson
+		if u.Owner != "" {
+			u.Kind = kindAgent
+		}
+	}
+	if u.Kind != kindPerson && u.Kind != kindAgent || (u.Kind == kindPerson) != (u.Owner == "") {
+		return p, problem(400, "The kind of principal is wrong", "type is human without owner, or agent with owner.", "")
+	}
+	if u.Approver == "" {
+		u.Approver = u.Owner
+	}
+	p = store.Principal{Email: u.Email, Kind: u.Kind, Name: u.Name, Owner: u.Owner, Approver: u.Approver, Active: true}
+	err := a.update(ctx, func(t *txn) error {
+		for _, person := range uniq(u.Owner, u.Approver) {
+			if person == "" {
+				continue
+			}
+			o, err := store.PrincipalByEmail(t, person)
+			if err != nil || o.Kind != kindPerson || !usable(o) {
+				return problem(400, "There is no such person", fmt.Sprintf("%q can be neither owner nor approver.", person), "")
+			}
+		}
+		p.Created = int64(t.now)
+		if err := store.InsertPrincipal(t, &p); errors.Is(err, store.ErrConflict) {
+			return problem(409, "This address is taken", u.Email+" exists.", "")
+		} else if err != nil {
+			return err
+		}
+		if _, err := t.record(recordTrust, "", p.Email, trustRecord{Operation: "principal.create", By: by.Name(), Subject: p.Email}); err != nil {
+			return err
+		}
+		if u.PublicKey == "" {
+			return nil
+		}
+		key, err := sshkey.ParsePublic(u.PublicKey)
+		if err != nil {
+			return problem(400, "The key cannot be used", err.Error(), "")
+		}
+		return t.addKey(p.Email, key, "management", 0, false)
+	})
+	return p, err
+}
+
+func errManagement() *Error {
+	return problem(403, "This needs the management token", "", "Set VOGT_MANAGEMENT_TOKEN for the authority and send it as bearer.").kind("forbidden")
+}
+
+// ManageKey adds a key by the management token. To an account that has a key
+// or passkey already it is dormant for a while, announced, and good for
+// logging in only: management alone never gains a decision.
+func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, publicKey string) (store.Key, error) {
+	if by.Means != Management {
+		return store.Key{}, errManagement()
+	}
+	key, err := sshkey.ParsePublic(publicKey)
+	if err != nil {
+		return store.Key{}, problem(400, "The key cannot be used", err.Error(), "Give one line: ssh-ed25519 BASE64 COMMENT.")
+	}
+	var out store.Key
+	err = a.update(ctx, func(t *txn) error {
+		p, err := store.PrincipalByEmail(t, email)
+		if errors.Is(err, store.ErrNotFound) {
+			if err := checkEmail(email); err != nil {
+				return err
+			}
+			local, _, _ := strings.Cut(email, "@")
+			p = store.Principal{Email: email, Kind: kindPerson, Name: local, Created: int64(t.now), Active: true}
+			err = store.InsertPrincipal(t, &p)
+		}
+		if err != nil {
+			return err
+		}
+		if !usable(p) {
+			return inactive(email)
+		}
+		keys, err := store.Keys(t, email)
+		if err != nil {
+			return err
+		}
+		passkeys, err := store.Passkeys(t, email)
+		if err != nil {
+			return err
+		}
+		var dormant int64
+		weak := len(keys)+len(passkeys) > 0
+		if weak {
+			dormant = int64(t.now) + a.cfg.Dormancy.Milliseconds()
+		}
+		if err := t.addKey(email, key, "management", dormant, weak); err != nil {
+			return err
+		}
+		if out, err = store.KeyByID(t, string(key.ID())); err == nil && name != "" {
+			out.Name = name
+		}
+		return err
+	})
+	return out, err
+}
+
+// RemoveKey deletes a key: a person its own or its agents', management any.
+// It narrows, so a login is enough.
+func (a *Authority) RemoveKey(ctx context.Context, by Actor, email, keyID string) error {
+	return a.narrow(ctx, func(t *txn) error {
+		if err := t.mayNarrow(by, email); err != nil {
+			return err
+		}
+		if err := store.DeleteKey(t, email, keyID); errors.Is(err, store.ErrConflict) {
+			return problem(404, "There is no such key", "", "")
+		} else if err != nil {
+			return err
+		}
+		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "key.removed", By: by.Name(), Subject: email, Params: map[string]string{"key_id": keyID}})
+		return err
+	})
+}
+
+// mayNarrow reports whether the actor may take something away from email: its
+// own, its agents', or anything by management.
+func (t *txn) mayNarrow(by Actor, email string) error {
+	if by.Means == Management {
+		return nil
+	}
+	if !by.Person() || by.Means == Page && !by.Proven {
+		return problem(403, "Only a signed-in person may do this", "", "").kind("forbidden")
+	}
+	if by.Principal.Email == email {
+		return nil
+	}
+	p, err := store.PrincipalByEmail(t, email)
+	if err != nil || p.Removed || p.Owner != by.Principal.Email {
+		return problem(404, "There is no such agent", "", "See yours: vogt agent list.")
+	}
+	return nil
+}
+
+// Deactivate switches a principal off. Its tokens, sessions and open requests
+// end in the same transaction.
+func (a *Authority) Deactivate(ctx context.Context, by Actor, email string) error {
+	return a.narrow(ctx, func(t *txn) error {
+		if err := t.mayNarrow(by, email); err != nil {
+			return err
+		}
+		if err := store.SetActive(t, email, false); errors.Is(err, store.ErrConflict) {
+			return problem(404, "There is no such principal", "", "")
+		} else if err != nil {
+			return err
+		}
+		return t.cutOff(by, email, "principal.deactivated")
+	})
+}
+
+// Activate is management's: a person's own way is a change of trust.
+func (a *Authority) Activate(ctx context.Context, by Actor, email string) error {
+	if by.Means != Management {
+		return errManagement()
+	}
+	return a.update(ctx, func(t *txn) error {
+		if err := store.SetActive(t, email, true); err != nil {
+			return err
+		}
+		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "principal.activated", By: by.Name(), Subject: email})
+		return err
+	})
+}
+
+// Remove deletes a principal's keys and logins for good. The address stays
+// taken until it is enrolled anew, under the next generation.
+func (a *Authority) Remove(ctx context.Context, by Actor, email string) error {
+	return a.narrow(ctx, func(t *txn) error {
+		if err := t.mayNarrow(by, email); err != nil {
+			return err
+		}
+		if by.Principal.Email == email {
+			return problem(400, "You cannot remove yourself", "", "Management can: it holds the management token.")
+		}
+		if err := store.RemovePrincipal(t, email); errors.Is(err, store.ErrConflict) {
+			return problem(404, "There is no such principal", "", "")
+		} else if err != nil {
+			return err
+		}
+		return t.cutOff(by, email, "principal.removed")
+	})
+}
+
+// cutOff ends everything that a principal could still use.
+func (t *txn) cutOff(by Actor, email, operation string) error {
+	if _, err := store.DeleteTokens(t, email); err != nil {
+		return err
+	}
+	sessions, err := store.Sessions(t, email, int64(t.now))
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		if err := store.DeleteSession(t, email, s.ID); err != nil {
+			return err
+		}
+	}
+	open, err := store.OpenGrantsOf(t, email)
+	if err != nil {
+		return err
+	}
+	for _, g := range open {
+		next, err := g.Apply(grant.Revoke{By: by.Name(), At: t.now})
+		if err != nil {
+			continue // its time has run out; it is written down as expired
+		}
+		if err := t.revoke(next, operation); err != nil {
+			return err
+		}
+	}
+	_, err = t.record(recordTrust, "", email, trustRecord{Operation: operation, By: by.Name(), Subject: email})
+	return err
+}
+
+// Pause stops an agent without ending its permissions; a person resumes it by
+// a change of trust.
+func (a *Authority) Pause(ctx context.Context, by Actor, email string) error {
+	return a.narrow(ctx, func(t *txn) error {
+		if err := t.mayNarrow(by, email); err != nil {
+			return err
+		}
+		if _, err := store.SetPaused(t, email, "", true); err != nil {
+			return err
+		}
+		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "agent.paused", By: by.Name(), Subject: email})
+		return err
+	})
+}
+
+// Panic pauses every agent, revokes the agents' logins, and ends their waiting
+// requests and unused once-grants, at once. Any signed-in person may do it.
+func (a *Authority) Panic(ctx context.Context, by Actor, reason string) (api.PanicResult, error) {
+	var out api.PanicResult
+	if by.Means != Management && (!by.Person() || by.Means == Page && !by.Proven) {
+		return out, problem(403, "Only a signed-in person may do this", "", "Log in: vogt login.").kind("forbidden")
+	}
+	err := a.narrow(ctx, func(t *txn) error {
+		out = api.PanicResult{}
+		var err error
+		if out.Agents, err = store.PauseAll(t); err != nil {
+			return err
+		}
+		if out.Tokens, err = store.DeleteAgentTokens(t); err != nil {
+			return err
+		}
+		open, err := store.ShortGrants(t)
+		if err != nil {
+			return err
+		}
+		for _, g := range open {
+			next, err := g.Apply(grant.Revoke{By: by.Name(), At: t.now})
+			if err != nil {
+				continue
+			}
+			if err := t.revoke(next, "panic"); err != nil {
+				return err
+			}
+			out.Grants++
+		}
+		_, err = t.record(recordPanic, "", by.Principal.Email, panicRecord{
+			By: by.Name(), Reason: shorten(reason, maxReason), Agents: out.Agents, Tokens: out.Tokens, Grants: out.Grants,
+		})
+		return err
+	})
+	return out, err
+}
+
+// People lists principals: a person its agents, management everybody.
+func (a *Authority) People(ctx context.Context, by Actor) ([]store.Principal, error) {
+	owner := by.Principal.Email
+	switch {
+	case by.Means == Management:
+		owner = ""
+	case !by.Person():
+		return nil, errUnauthenticated()
+	}
+	var out []store.Principal
+	err := a.view(ctx, func(tx store.Tx) (err error) {
+		out, err = store.Principals(tx, owner)
+		return err
+	})
+	return out, err
+}
+
+// Account is a principal with what it can log in with.
+type Account struct {
+	Principal store.Principal
+	Keys      []store.Key
+	Passkeys  []store.Passkey
+	Sessions  []store.Session
+}
+
+// Account reads one principal: oneself, one's agent, or anybody by management.
+func (a *Authority) Account(ctx context.Context, by Actor, email string) (out Account, err error) {
+	if !by.Known() && by.Means != Management {
+		return out, errUnauthenticated()
+	}
+	err = a.view(ctx, func(tx store.Tx) error {
+		p, err := store.PrincipalByEmail(tx, email)
+		if err != nil || p.Removed || by.Means != Management && p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
+			return problem(404, "There is no such principal", "", "").caused(err)
+		}
+		out.Principal = p
+		if out.Keys, err = store.Keys(tx, email); err != nil {
+			return err
+		}
+		if out.Passkeys, err = store.Passkeys(tx, email); err != nil {
+			return err
+		}
+		out.Sessions, err = store.Sessions(tx, email, int64(a.now()))
+		return err
+	})
+	return out, err
+}
+
+// passkeysOf reads the credentials of a person that may be used now.
+func (a *Authority) passkeysOf(ctx context.Context, email string) ([]store.Passkey, []passkey.Credential, error) {
+	var rows []store.Passkey
+	err := a.view(ctx, func(tx store.Tx) (err error) {
+		rows, err = store.Passkeys(tx, email)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return decodePasskeys(rows, int64(a.now()))
+}
+
+func decodePasskeys(rows []store.Passkey, now int64) (usable []store.Passkey, creds []passkey.Credential, err error) {
+	for _, row := range rows {
+		if row.DormantUntil > now {
+			continue
+		}
+		var c passkey.Credential
+		if err := json.Unmarshal([]byte(row.Credential), &c); err != nil {
+			return nil, nil, fmt.Errorf("passkey %s: %v: %w", row.ID, err, store.ErrCorrupt)
+		}
+		usable, creds = append(usable, row), append(creds, c)
+	}
+	return usable, creds, nil
+}

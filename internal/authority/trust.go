@@ -1,0 +1,415 @@
+package authority
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"vogt/internal/api"
+	"vogt/internal/grant"
+	"vogt/internal/sshkey"
+	"vogt/internal/statement"
+	"vogt/internal/store"
+)
+
+const (
+	trustLife = 10 * time.Minute
+	// maxTrusts bounds what strangers and what one caller can prepare.
+	maxTrusts = 20
+
+	trustPending   = "pending"
+	trustConfirmed = "confirmed"
+	trustDeclined  = "declined"
+	trustExpired   = "expired"
+)
+
+// trustParams names the parameters of each change of trust; all are required
+// except those marked with a trailing "?".
+func trustParams(operation string) ([]string, bool) {
+	switch operation {
+	case api.TrustAgentAdd:
+		return []string{"name", "public_key"}, true
+	case api.TrustAgentRotate:
+		return []string{"email", "public_key"}, true
+	case api.TrustAgentResume:
+		return []string{"email?"}, true
+	case api.TrustKeyAdd:
+		return []string{"public_key"}, true
+	case api.TrustPasskeyAdd:
+		return nil, true
+	case api.TrustDevice:
+		return []string{"name"}, true
+	}
+	return nil, false
+}
+
+func checkTrust(req api.TrustRequest) error {
+	bad := func(format string, args ...any) error {
+		return problem(400, "The change cannot be prepared", fmt.Sprintf(format, args...), "")
+	}
+	names, ok := trustParams(req.Operation)
+	if !ok {
+		return bad("operation %q is unknown.", req.Operation)
+	}
+	known := map[string]bool{}
+	for _, n := range names {
+		optional := n[len(n)-1] == '?'
+		n = n[:len(n)-btoi(optional)]
+		known[n] = true
+		if req.Params[n] == "" && !optional {
+			return bad("parameter %q is missing.", n)
+		}
+	}
+	for k, v := range req.Params {
+		if !known[k] {
+			return bad("parameter %q is unknown to %s.", k, req.Operation)
+		}
+		if len(v) > 1024 {
+			return bad("parameter %q is too long.", k)
+		}
+	}
+	if key, ok := req.Params["public_key"]; ok {
+		if _, err := sshkey.ParsePublic(key); err != nil {
+			return bad("public_key: %v.", err)
+		}
+	}
+	if name, ok := req.Params["name"]; ok && req.Operation == api.TrustAgentAdd && !agentName.MatchString(name) {
+		return bad("the agent's name %q: want a lower-case letter, then up to 23 letters, digits or hyphens.", name)
+	} else if ok && checkName(name) != nil {
+		return bad("name must be plain text of at most 200 bytes.")
+	}
+	if len(req.Secret) != 64 {
+		return bad("secret must be 64 hex digits.")
+	}
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Prepare takes a change of trust that a person is to confirm. Anybody may
+// prepare one; it does nothing by itself.
+func (a *Authority) Prepare(ctx context.Context, by Actor, req api.TrustRequest) (api.Trust, error) {
+	if err := checkTrust(req); err != nil {
+		return api.Trust{}, err
+	}
+	params, err := json.Marshal(req.Params)
+	if err != nil {
+		return api.Trust{}, err
+	}
+	tr := store.TrustRequest{Operation: req.Operation, Params: string(params), Asker: by.Name(), Status: trustPending}
+	if tr.ID, err = a.newID(); err != nil {
+		return api.Trust{}, err
+	}
+	if tr.Nonce, err = a.randomHex(16); err != nil {
+		return api.Trust{}, err
+	}
+	tr.Secret = secretHash(req.Secret)
+	err = a.update(ctx, func(t *txn) error {
+		waiting, err := store.PendingTrusts(t, int64(t.now))
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, w := range waiting {
+			if w.Asker == tr.Asker {
+				n++
+			}
+		}
+		if n >= maxTrusts {
+			e := quota(fmt.Sprintf("has %d changes waiting already", n), 60)
+			return e
+		}
+		tr.Created, tr.Expires = int64(t.now), int64(t.now)+trustLife.Milliseconds()
+		return store.InsertTrust(t, tr)
+	})
+	if err != nil {
+		return api.Trust{}, err
+	}
+	return a.trustView(tr, by)
+}
+
+func secretHash(secret string) []byte {
+	sum := sha256.Sum256([]byte("vogt-trust-secret\n" + secret))
+	return sum[:]
+}
+
+// trustStatement is what confirming signs: operation and parameters as the
+// argument list, the person who confirms as owner.
+func (a *Authority) trustStatement(tr store.TrustRequest, params map[string]string, confirmer string) statement.Statement {
+	one := uint64(1)
+	s := statement.Statement{
+		Purpose: statement.Trust, Issuer: a.cfg.Issuer, Epoch: a.Epoch(), GrantID: tr.ID, Nonce: tr.Nonce,
+		Requester: &tr.Asker, Owner: &confirmer, GrantType: string(grant.Once), Uses: &one, Argv: []string{tr.Operation},
+	}
+	end := uint64(tr.Expires / 1000)
+	s.Expiry = &end
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		s.Argv = append(s.Argv, k+"="+params[k])
+	}
+	return s
+}
+
+// trustView shows a prepared change; to a person with its statement.
+func (a *Authority) trustView(tr store.TrustRequest, by Actor) (api.Trust, error) {
+	out := api.Trust{
+		ID: tr.ID, Operation: tr.Operation, Status: tr.Status, ExpiresAt: tr.Expires / 1000,
+		ConfirmURL: a.cfg.PagesOrigin + "/trust/" + tr.ID,
+	}
+	if err := json.Unmarshal([]byte(tr.Params), &out.Params); err != nil {
+		return out, fmt.Errorf("change %s: %v: %w", tr.ID, err, store.ErrCorrupt)
+	}
+	if out.Status == trustPending && grant.Millis(tr.Expires).Reached(a.now()) {
+		out.Status = trustExpired
+	}
+	if by.Person() {
+		s := a.trustStatement(tr, out.Params, by.Principal.Email)
+		d := s.Digest()
+		out.Statement, out.Digest = &s, &d
+	}
+	return out, nil
+}
+
+type trustResult struct {
+	Enrolled *api.Enrolled `json:"enrolled,omitempty"`
+	Login    *api.Login    `json:"login,omitempty"`
+	Link     string        `json:"link,omitempty"`
+}
+
+// Trust reads a prepared change: a person any that waits, its asker by the
+// secret. The result is handed to the asker, once.
+func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out api.Trust, err error) {
+	var tr store.TrustRequest
+	err = a.view(ctx, func(tx store.Tx) (err error) {
+		tr, err = store.TrustByID(tx, id)
+		return err
+	})
+	asker := secret != "" && subtle.ConstantTimeCompare(secretHash(secret), tr.Secret) == 1
+	if errors.Is(err, store.ErrNotFound) || err == nil && !asker && !by.Person() {
+		return out, errNoTrust()
+	}
+	if err != nil {
+		return out, err
+	}
+	if out, err = a.trustView(tr, by); err != nil || !asker || tr.Result == "" {
+		return out, err
+	}
+	var result trustResult
+	err = a.update(ctx, func(t *txn) error {
+		// Read again: of two askers at once only one gets a token.
+		tr, err := store.TrustByID(t, id)
+		if err != nil || tr.Result == "" {
+			return err
+		}
+		if err := json.Unmarshal([]byte(tr.Result), &result); err != nil {
+			return fmt.Errorf("change %s: %v: %w", id, err, store.ErrCorrupt)
+		}
+		if result.Login == nil && result.Link == "" {
+			return nil
+		}
+		return store.TakeTrustResult(t, id)
+	})
+	out.Enrolled, out.Login, out.Link = result.Enrolled, result.Login, result.Link
+	return out, err
+}
+
+func errNoTrust() *Error {
+	return problem(404, "There is no such change", "It may have ended: a prepared change waits for ten minutes.", "Start again.")
+}
+
+// WaitTrust is Trust, which returns when the change is settled or the limit
+// ends.
+func (a *Authority) WaitTrust(ctx context.Context, by Actor, id, secret string, limit time.Duration) (api.Trust, error) {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		changed := a.trusts.wait()
+		out, err := a.Trust(ctx, by, id, secret)
+		if err != nil || out.Status != trustPending || limit <= 0 {
+			return out, err
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return out, nil
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+	}
+}
+
+// Confirm makes a prepared change. It needs a passkey or an SSH signature over
+// exactly the statement that was shown.
+func (a *Authority) Confirm(ctx context.Context, by Actor, id string, digest statement.Digest, p Proof) (api.Trust, error) {
+	if !by.Person() {
+		return api.Trust{}, problem(403, "Only a person changes trust", "", "Ask your owner.").kind("forbidden")
+	}
+	view, err := a.Trust(ctx, by, id, "")
+	if err != nil {
+		return view, err
+	}
+	if view.Status != trustPending {
+		return view, errTrustOver(view.Status)
+	}
+	if err := checkedDigest(&digest, *view.Digest); err != nil {
+		return view, err
+	}
+	proof, err := a.prove(ctx, by, digest, p)
+	if err == nil && !proof.strength.AtLeast(grant.Passkey) {
+		err = problem(403, "A change of trust needs a passkey or a signature", "Nothing was changed.",
+			"Confirm on the page with a passkey, or sign with an SSH key.").kind("forbidden")
+	}
+	if err != nil {
+		return view, a.refuse(ctx, by, "", "trust "+view.Operation, err)
+	}
+	err = a.update(ctx, func(t *txn) error { return t.confirm(by, id, digest, proof) })
+	if err != nil {
+		return view, err
+	}
+	a.trusts.announce()
+	return a.Trust(ctx, by, id, "")
+}
+
+func errTrustOver(status string) *Error {
+	if status == trustExpired {
+		return problem(410, "Nobody confirmed in time", "Nothing was changed.", "Start again.")
+	}
+	return problem(409, "This change is settled already", "It is "+status+".", "")
+}
+
+func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven) error {
+	if err := t.still(by, proof); err != nil {
+		return err
+	}
+	tr, err := store.TrustByID(t, id)
+	if err != nil {
+		return errNoTrust().caused(err)
+	}
+	var params map[string]string
+	if err := json.Unmarshal([]byte(tr.Params), &params); err != nil {
+		return err
+	}
+	if s := t.a.trustStatement(tr, params, by.Principal.Email); s.Digest() != digest {
+		return checkedDigest(&digest, s.Digest())
+	}
+	result, subject, err := t.change(by.Principal, tr.Operation, params)
+	if err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	if err := store.EndTrust(t, id, trustConfirmed, by.Principal.Email, string(encoded), int64(t.now)); errors.Is(err, store.ErrConflict) {
+		return errTrustOver(trustExpired)
+	} else if err != nil {
+		return err
+	}
+	_, err = t.record(recordTrust, "", subject, trustRecord{
+		Operation: tr.Operation, By: by.Principal.Email, Subject: subject, Params: params,
+		Strength: proof.strength, Digest: &digest, Evidence: proof.evidence,
+	})
+	return err
+}
+
+// change makes one confirmed change and names whom it concerns.
+func (t *txn) change(person store.Principal, operation string, params map[string]string) (result trustResult, subject string, err error) {
+	var key sshkey.Public
+	if line, ok := params["public_key"]; ok {
+		if key, err = sshkey.ParsePublic(line); err != nil {
+			return result, "", problem(400, "The key cannot be used", err.Error(), "")
+		}
+	}
+	subject = person.Email
+	switch operation {
+	case api.TrustAgentAdd:
+		enrolled, err := t.addAgent(person, params["name"], key)
+		result.Enrolled = &enrolled
+		return result, enrolled.Email, err
+	case api.TrustAgentRotate:
+		return result, params["email"], t.rotateAgent(person, params["email"], key)
+	case api.TrustAgentResume:
+		if email := params["email"]; email != "" {
+			if err := t.ownAgent(person, email); err != nil {
+				return result, "", err
+			}
+			subject = email
+		}
+		_, err = store.SetPaused(t, params["email"], person.Email, false)
+	case api.TrustKeyAdd:
+		err = t.addKey(person.Email, key, "trust", 0, false)
+	case api.TrustPasskeyAdd:
+		var token string
+		if token, err = t.a.startRegistration(person.Email); err == nil {
+			result.Link = t.a.cfg.PagesOrigin + "/register?token=" + token
+		}
+	case api.TrustDevice:
+		var login api.Login
+		if login, err = t.issue(person, "", "device"); err == nil {
+			result.Login = &login
+		}
+	default:
+		err = fmt.Errorf("operation %q has no change", operation)
+	}
+	return result, subject, err
+}
+
+func (t *txn) ownAgent(person store.Principal, email string) error {
+	p, err := store.PrincipalByEmail(t, email)
+	if err != nil || p.Removed || p.Owner != person.Email {
+		return problem(404, "There is no such agent", "", "See yours: vogt agent list.").caused(err)
+	}
+	return nil
+}
+
+// rotateAgent saves the new key first and then drops the others with all
+// logins that they brought, in one transaction.
+func (t *txn) rotateAgent(person store.Principal, email string, key sshkey.Public) error {
+	if err := t.ownAgent(person, email); err != nil {
+		return err
+	}
+	old, err := store.Keys(t, email)
+	if err != nil {
+		return err
+	}
+	if err := t.addKey(email, key, "trust", 0, false); err != nil {
+		return err
+	}
+	for _, k := range old {
+		if err := store.DeleteKey(t, email, k.ID); err != nil {
+			return err
+		}
+	}
+	_, err = store.DeleteTokens(t, email)
+	return err
+}
+
+// Decline ends a prepared change without making it.
+func (a *Authority) Decline(ctx context.Context, by Actor, id, secret string) error {
+	if _, err := a.Trust(ctx, by, id, secret); err != nil {
+		return err
+	}
+	err := a.narrow(ctx, func(t *txn) error {
+		if err := store.EndTrust(t, id, trustDeclined, by.Name(), "", int64(t.now)); errors.Is(err, store.ErrConflict) {
+			return errTrustOver("settled or over")
+		} else if err != nil {
+			return err
+		}
+		_, err := t.record(recordRefusal, "", by.Principal.Email, refusalRecord{By: by.Name(), Tried: "trust", Why: "declined"})
+		return err
+	})
+	if err == nil {
+		a.trusts.announce()
+	}
+	return err
+}

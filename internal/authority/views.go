@@ -1,0 +1,171 @@
+package authority
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"vogt/internal/grant"
+	"vogt/internal/sshkey"
+	"vogt/internal/statement"
+	"vogt/internal/store"
+)
+
+// Card is a grant with all that its page shows.
+type Card struct {
+	Grant     grant.Grant
+	Statement statement.Statement // that was answered, or that "once" would sign
+	Agent     store.Principal
+	Decider   store.Principal // zero while pending
+	Revoker   store.Principal
+	Outcome   *RunReport // of the last execution
+}
+
+// RunReport is how an execution ended, as the agent's machine reported it.
+type RunReport struct {
+	At       grant.Millis
+	MS       int64
+	ExitCode int
+	Signal   string
+	Error    string
+}
+
+// Card reads a grant for the person who answers it.
+func (a *Authority) Card(ctx context.Context, by Actor, id string) (Card, error) {
+	var c Card
+	err := a.view(ctx, func(tx store.Tx) error {
+		g, err := store.GrantByID(tx, id)
+		if err != nil || !by.party(g) {
+			return errNoGrant(orNotFound(err))
+		}
+		c = Card{Grant: g.As(a.now()), Statement: a.statementOf(g, Reach{Type: grant.Once})}
+		if c.Agent, err = store.PrincipalByEmail(tx, g.Request.Requester); err != nil {
+			return err
+		}
+		if g.Decision != nil {
+			index, err := store.DecisionRecord(tx, id)
+			if err != nil {
+				return err
+			}
+			if c.Statement, err = a.decidedStatement(tx, g, index); err != nil {
+				return err
+			}
+			if c.Decider, err = named(tx, g.Decision.By); err != nil {
+				return err
+			}
+		}
+		if c.Revoker, err = named(tx, g.RevokedBy); err != nil {
+			return err
+		}
+		c.Outcome, err = lastRun(tx, id)
+		return err
+	})
+	return c, err
+}
+
+// named reads a principal that the log names, which may be none of ours.
+func named(tx store.Tx, email string) (store.Principal, error) {
+	if email == "" {
+		return store.Principal{}, nil
+	}
+	p, err := store.PrincipalByEmail(tx, email)
+	if ignoreNotFound(err) == nil && p.Email == "" {
+		p.Email = email
+	}
+	return p, ignoreNotFound(err)
+}
+
+func lastRun(tx store.Tx, id string) (*RunReport, error) {
+	rows, err := store.LogRecords(tx, store.LogFilter{Before: 1 << 62, GrantID: id, Type: recordOutcome, Limit: 1})
+	if err != nil || len(rows) == 0 || rows[0].Body == nil {
+		return nil, err
+	}
+	var o outcomeRecord
+	if err := json.Unmarshal(rows[0].Body, &o); err != nil {
+		return nil, fmt.Errorf("record %d: %v: %w", rows[0].Index, err, store.ErrCorrupt)
+	}
+	return &RunReport{At: grant.Millis(rows[0].Time), MS: o.MS, ExitCode: o.ExitCode, Signal: o.Signal, Error: o.Error}, nil
+}
+
+// Reaches are the answers that the page offers for g, narrowest first: once
+// always, longer ones only where they are allowed at all.
+func (a *Authority) Reaches(g grant.Grant) []Reach {
+	reaches := []Reach{{Type: grant.Once}}
+	if !lasting(g) {
+		return reaches
+	}
+	// Whole minutes, so that a page that is drawn again offers the same end.
+	const minute = 60_000
+	now := a.now() / minute * minute
+	return append(reaches,
+		Reach{Type: grant.Timed, Until: now + 61*minute},
+		Reach{Type: grant.Timed, Until: now + 8*60*minute + minute},
+		Reach{Type: grant.Always})
+}
+
+// StatementOf is the statement that an approval of that reach would sign.
+func (a *Authority) StatementOf(g grant.Grant, r Reach) statement.Statement {
+	return a.statementOf(g, r)
+}
+
+// Inbox lists what waits for the person, oldest first, and counts all.
+func (a *Authority) Inbox(ctx context.Context, by Actor, limit int) (rows []Card, total int, err error) {
+	if !by.Person() {
+		return nil, 0, errUnauthenticated()
+	}
+	err = a.view(ctx, func(tx store.Tx) error {
+		f := store.Filter{Viewer: by.Principal.Email, Status: grant.Pending, Limit: limit, OldFirst: true, Now: a.now()}
+		waiting, err := store.ListGrants(tx, f)
+		if err != nil {
+			return err
+		}
+		for _, g := range waiting {
+			agent, err := store.PrincipalByEmail(tx, g.Request.Requester)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, Card{Grant: g, Agent: agent})
+		}
+		total = len(rows)
+		if total == limit {
+			total, err = store.CountPending(tx, f.Viewer, f.Now)
+		}
+		return err
+	})
+	return rows, total, err
+}
+
+// Waiting counts the pending requests of one agent.
+func (a *Authority) Waiting(ctx context.Context, agent string) (n int64, err error) {
+	err = a.view(ctx, func(tx store.Tx) error {
+		own, _, err := store.UsageOf(tx, agent, "")
+		n = own.Pending
+		return err
+	})
+	return n, err
+}
+
+// LogSize is the number of records and of those that the last signed
+// checkpoint covers.
+func (a *Authority) LogSize(ctx context.Context) (size, signed int64, err error) {
+	err = a.view(ctx, func(tx store.Tx) (err error) {
+		size, err = store.LogSize(tx)
+		return err
+	})
+	if h := a.head.Load(); h != nil {
+		signed = h.size
+	}
+	return size, signed, err
+}
+
+// NewSecret returns a fresh secret for a prepared change.
+func (a *Authority) NewSecret() (string, error) { return a.randomHex(32) }
+
+// Fingerprint is a stored key's SHA-256 as ssh-keygen(1) prints it.
+func Fingerprint(k store.Key) string {
+	public, err := sshkey.ParsePublic(k.PublicKey)
+	if err != nil {
+		return ""
+	}
+	return public.Fingerprint()
+}

@@ -1,0 +1,414 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"vogt/internal/api"
+	"vogt/internal/authority"
+	"vogt/internal/grant"
+	"vogt/internal/reading"
+	"vogt/internal/store"
+)
+
+// GrantView is a grant as the interface shows it to a party; to anybody else
+// it is the state and nothing more.
+func (s *server) grantView(g grant.Grant, party bool) api.Grant {
+	out := api.Grant{ID: g.ID, Status: g.Status}
+	if !party {
+		return out
+	}
+	out.Type, out.Requester, out.Owner, out.Request = "command", g.Request.Requester, g.Owner, &g.Request
+	out.CreatedAt, out.Risk, out.Uses, out.Joined = g.Created.Seconds(), g.Risk.String(), g.Uses, g.Joined
+	if !g.Status.Terminal() {
+		out.ValidUntil = g.ValidUntil.Seconds()
+	}
+	if call, err := reading.Argv(g.Request.Command); err == nil {
+		out.Program = call.Program
+	}
+	if d := g.Decision; d != nil {
+		out.DecidedAt, out.DecidedBy, out.Note, out.Strength = d.At.Seconds(), d.By, d.Note, d.Strength
+		out.Digest = d.Digest.String()
+		// The approval's reach takes the place of what was asked for, as
+		// clients read it there.
+		req := g.Request
+		req.Type = g.Type
+		out.Request = &req
+	}
+	if g.Type == grant.Timed && g.Decision != nil {
+		out.ExpiresAt = g.ValidUntil.Seconds()
+	}
+	if g.Status == grant.Used {
+		out.UsedAt = g.LastUsed.Seconds()
+	}
+	if g.Status == grant.Pending {
+		out.ApproveURL = s.pagesOrigin + "/grants/" + g.ID
+	}
+	return out
+}
+
+func createGrant(c *call) error {
+	var req api.Create
+	if err := c.body(&req); err != nil {
+		return err
+	}
+	created, err := c.s.Authority.Create(c.Context(), c.actor, req)
+	if err != nil {
+		return err
+	}
+	out := c.s.grantView(created.Grant, true)
+	status := http.StatusOK
+	if created.New {
+		status = http.StatusCreated
+	}
+	if created.Reused {
+		out.Automatic, out.AutoKind = true, "reuse"
+	}
+	return c.ok(status, out)
+}
+
+const (
+	defaultPage = 20
+	largestPage = 100
+	longestWait = 55 * time.Second
+)
+
+func listGrants(c *call) error {
+	q := c.URL.Query()
+	f := store.Filter{Requester: q.Get("requester"), Status: grant.Status(q.Get("status")), Limit: defaultPage}
+	switch f.Status {
+	case "", grant.Pending, grant.Approved, grant.Denied, grant.Revoked, grant.Expired, grant.Used:
+	default:
+		return &authority.Error{Status: 400, Title: "Unknown status", Detail: fmt.Sprintf("status %q: want pending, approved, denied, revoked, expired or used.", f.Status)}
+	}
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return &authority.Error{Status: 400, Title: "The limit is not a number", Detail: fmt.Sprintf("limit %q.", v)}
+		}
+		f.Limit = min(max(n, 1), largestPage) // clients ask for more; it is clamped
+	}
+	if err := readCursor(q.Get("cursor"), &f); err != nil {
+		return err
+	}
+	f.Limit++
+	rows, err := c.s.Authority.List(c.Context(), c.actor, f)
+	if err != nil {
+		return err
+	}
+	out := api.List{Data: []api.Grant{}}
+	if len(rows) == f.Limit {
+		rows = rows[:f.Limit-1]
+		cursor := writeCursor(rows[len(rows)-1])
+		out.Pagination = api.Pagination{Cursor: &cursor, HasMore: true}
+	}
+	for _, g := range rows {
+		out.Data = append(out.Data, c.s.grantView(g, true))
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+// A cursor names the last row seen by time and id, so that rows of the same
+// instant are neither skipped nor repeated.
+func writeCursor(g grant.Grant) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", g.Created, g.ID))
+}
+
+func readCursor(s string, f *store.Filter) error {
+	if s == "" {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	at, id, ok := strings.Cut(string(b), ".")
+	n, perr := strconv.ParseInt(at, 10, 64)
+	if err != nil || !ok || perr != nil || n <= 0 {
+		return &authority.Error{Status: 400, Title: "The cursor is not one of ours", Detail: "Send back what pagination.cursor held, unchanged."}
+	}
+	f.Before, f.BeforeID = grant.Millis(n), id
+	return nil
+}
+
+func (c *call) wait() (time.Duration, error) {
+	v := c.URL.Query().Get("wait")
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return 0, &authority.Error{Status: 400, Title: "The wait is not a number of seconds", Detail: fmt.Sprintf("wait %q.", v)}
+	}
+	return min(time.Duration(n)*time.Second, longestWait), nil
+}
+
+func getGrant(c *call) error {
+	limit, err := c.wait()
+	if err != nil {
+		return err
+	}
+	g, party, err := c.s.Authority.Wait(c.Context(), c.actor, c.PathValue("id"), limit)
+	if err != nil {
+		return err
+	}
+	if party {
+		tag := fmt.Sprintf(`W/"%d.%s"`, g.Version, g.Status)
+		c.Header().Set("ETag", tag)
+		if c.Request.Header.Get("If-None-Match") == tag {
+			c.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	return c.ok(http.StatusOK, c.s.grantView(g, party))
+}
+
+// reach reads grant_type and expires_at as the caller was shown them.
+func reach(kind grant.Type, expiresAt int64) authority.Reach {
+	return authority.Reach{Type: kind, Until: grant.Millis(expiresAt * 1000)}
+}
+
+func getStatement(c *call) error {
+	q := c.URL.Query()
+	kind := grant.Type(q.Get("grant_type"))
+	if kind == "" {
+		kind = grant.Once
+	}
+	var until int64
+	if v := q.Get("expires_at"); v != "" {
+		var err error
+		if until, err = strconv.ParseInt(v, 10, 64); err != nil || until < 0 || until > 1<<40 {
+			return &authority.Error{Status: 400, Title: "expires_at is not a time", Detail: "Want Unix seconds."}
+		}
+	}
+	offer, err := c.s.Authority.Offer(c.Context(), c.actor, c.PathValue("id"), reach(kind, until))
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, offer)
+}
+
+func getReceipt(c *call) error {
+	r, err := c.s.Authority.Receipt(c.Context(), c.actor, c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, r)
+}
+
+func approve(c *call) error {
+	var d api.Decide
+	if err := c.body(&d); err != nil {
+		return err
+	}
+	g, err := c.approve(c.PathValue("id"), d)
+	if err != nil {
+		return err
+	}
+	out := api.Decided{Grant: c.s.grantView(g, true)}
+	if g.Request.Requester == c.actor.Principal.Email {
+		if out.AuthzJWT, _, err = c.s.Authority.Token(c.Context(), c.actor, g.ID); err != nil {
+			return err
+		}
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+// approve answers with what the caller named, and where it named nothing with
+// what was asked for: an answer never reaches further than that.
+func (c *call) approve(id string, d api.Decide) (grant.Grant, error) {
+	g, party, err := c.s.Authority.Get(c.Context(), c.actor, id)
+	if err != nil {
+		return g, err
+	}
+	if d.GrantType == "" {
+		d.GrantType = grant.Once
+		if party && d.Digest == nil {
+			d.GrantType = g.Request.Type
+			if d.Duration == 0 {
+				d.Duration = g.Request.Duration
+			}
+		}
+	}
+	r := reach(d.GrantType, d.ExpiresAt)
+	if r.Type == grant.Timed && r.Until == 0 && d.Duration > 0 && d.Digest == nil {
+		r.Until = grant.At(c.s.Authority.Now()) + grant.Millis(d.Duration*1000)
+	}
+	return c.s.Authority.Approve(c.Context(), c.actor, id, authority.Answer{
+		Reach: r, Digest: d.Digest, Note: d.Note, Proof: authority.Proof{Signature: d.Signature},
+	})
+}
+
+func deny(c *call) error {
+	var d api.Decide
+	if err := c.body(&d); err != nil {
+		return err
+	}
+	g, err := c.s.Authority.Deny(c.Context(), c.actor, c.PathValue("id"), d.Note)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, c.s.grantView(g, true))
+}
+
+func revoke(c *call) error {
+	var d api.Decide
+	if err := c.body(&d); err != nil {
+		return err
+	}
+	g, err := c.s.Authority.Revoke(c.Context(), c.actor, c.PathValue("id"), d.Note)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, c.s.grantView(g, true))
+}
+
+func grantToken(c *call) error {
+	raw, g, err := c.s.Authority.Token(c.Context(), c.actor, c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, api.Token{AuthzJWT: raw, Grant: c.s.grantView(g, true)})
+}
+
+func consume(c *call) error {
+	raw, ok := bearer(c.Request)
+	if !ok {
+		return &authority.Error{Status: 401, Kind: "invalid_authz_jwt", Title: "The grant token is missing", Detail: "Send it as bearer."}
+	}
+	used, err := c.s.Authority.Consume(c.Context(), raw, c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if used.Refused != "" {
+		return c.ok(http.StatusOK, api.Consumed{Status: string(used.Grant.Status), Error: used.Refused})
+	}
+	out := api.Consumed{Status: "valid", Use: used.Use, Receipt: used.Receipt}
+	if used.Grant.Type == grant.Once {
+		out.Status = "consumed"
+	}
+	view := c.s.grantView(used.Grant, true)
+	out.Grant = &view
+	return c.ok(http.StatusOK, out)
+}
+
+func outcome(c *call) error {
+	var o api.Outcome
+	if err := c.body(&o); err != nil {
+		return err
+	}
+	if err := c.s.Authority.Outcome(c.Context(), c.actor, c.PathValue("id"), o); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, struct{}{})
+}
+
+const maxBatch = 200
+
+// batch runs each operation under the same rules as its own address. Equal
+// operations, which one client sends for one id, are one.
+func batch(c *call) error {
+	var in api.Batch
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	if !c.actor.Known() {
+		return &authority.Error{Status: 401, Kind: "unauthorized", Title: "Not logged in"}
+	}
+	if len(in.Operations) == 0 || len(in.Operations) > maxBatch {
+		return &authority.Error{Status: 400, Title: "The batch is empty or too large", Detail: fmt.Sprintf("It has %d operations, want 1 to %d.", len(in.Operations), maxBatch)}
+	}
+	out := api.BatchResults{Results: make([]api.BatchResult, len(in.Operations))}
+	status := http.StatusOK
+	done := map[api.Operation]api.BatchResult{}
+	for i, op := range in.Operations {
+		result, seen := done[op]
+		if !seen {
+			result = c.operate(op)
+			done[op] = result
+		}
+		if !result.Success {
+			status = http.StatusMultiStatus
+		}
+		out.Results[i] = result
+	}
+	return c.ok(status, out)
+}
+
+func (c *call) operate(op api.Operation) api.BatchResult {
+	var g grant.Grant
+	var err error
+	switch op.Action {
+	case "approve":
+		g, err = c.approve(op.ID, api.Decide{GrantType: op.GrantType, Duration: op.Duration})
+	case "deny":
+		g, err = c.s.Authority.Deny(c.Context(), c.actor, op.ID, "")
+	case "revoke":
+		g, err = c.s.Authority.Revoke(c.Context(), c.actor, op.ID, "")
+	default:
+		err = &authority.Error{Status: 400, Title: "Unknown action", Detail: fmt.Sprintf("action %q: want approve, deny or revoke.", op.Action)}
+	}
+	if err != nil {
+		return api.BatchResult{ID: op.ID, Error: c.s.problemFor(err)}
+	}
+	return api.BatchResult{ID: op.ID, Status: g.Status, Success: true}
+}
+
+func (s *server) problemFor(err error) *api.Problem {
+	e, ok := err.(*authority.Error)
+	if !ok {
+		s.Log.Error("an operation of a batch failed", "err", err)
+		e = &authority.Error{Status: 500, Title: "The authority failed"}
+	}
+	p := problemOf(e)
+	return &p
+}
+
+// events streams the changes of the grants that the caller may see
+// (server-sent events, WHATWG HTML section 9.2).
+func events(c *call) error {
+	sub, err := c.s.Authority.Watch(c.actor)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	h := c.Header()
+	h.Set("Content-Type", "text/event-stream")
+	rc := http.NewResponseController(c.ResponseWriter)
+	c.WriteHeader(http.StatusOK)
+	if _, err := fmt.Fprint(c.ResponseWriter, ": connected\n\n"); err != nil || rc.Flush() != nil {
+		return nil
+	}
+	beat := time.NewTicker(20 * time.Second)
+	defer beat.Stop()
+	for {
+		line := ": still here\n\n"
+		select {
+		case <-c.Context().Done():
+			return nil
+		case <-beat.C:
+			// A login may have been revoked since.
+			raw, _ := bearer(c.Request)
+			if _, err := c.s.Authority.Authenticate(c.Context(), raw); err != nil {
+				return nil
+			}
+		case g := <-sub.C:
+			b, err := json.Marshal(struct {
+				ID     string       `json:"id"`
+				Status grant.Status `json:"status"`
+			}{g.ID, g.Status})
+			if err != nil {
+				return nil
+			}
+			line = "event: grant\ndata: " + string(b) + "\n\n"
+			if sub.Lost() {
+				line = "event: resync\ndata: {}\n\n" + line
+			}
+		}
+		if _, err := fmt.Fprint(c.ResponseWriter, line); err != nil || rc.Flush() != nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,299 @@
+// Package httpapi is the authority's HTTP interface for programs: the grants
+// API as unmodified OpenApe clients speak it, and what Vogt adds.
+//
+// It owns addresses, hosts and origins, the reading of bodies, and the writing
+// of answers and problem documents (RFC 9457). It leaves out every decision,
+// which is the authority's, and everything that a person sees, which is the
+// business of package pages.
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"vogt/internal/api"
+	"vogt/internal/authority"
+)
+
+// maxBody bounds a request body: an argument list of 1 MiB, twice, escaped.
+const maxBody = 8 << 20
+
+// Config is the interface's surroundings.
+type Config struct {
+	Authority  *authority.Authority
+	Pages      http.Handler // serves the pages' host
+	Management string       // management token, "" for none
+	Version    string
+	Bearer     string // the bearer_decisions switch, as written
+	Log        *slog.Logger
+}
+
+type server struct {
+	Config
+	issuerHost, pagesHost     string
+	issuerOrigin, pagesOrigin string
+	discovery                 []byte
+	mux                       *http.ServeMux
+}
+
+// New returns the handler of the authority's one listening socket. It answers
+// to exactly two names: the issuer's and the pages'.
+func New(c Config) (http.Handler, error) {
+	cfg := c.Authority.Config()
+	issuer, err := url.Parse(cfg.Issuer)
+	if err != nil || issuer.Host == "" {
+		return nil, fmt.Errorf("issuer %q is not an address", cfg.Issuer)
+	}
+	pages, err := url.Parse(cfg.PagesOrigin)
+	if err != nil || pages.Host == "" {
+		return nil, fmt.Errorf("pages origin %q is not an address", cfg.PagesOrigin)
+	}
+	s := &server{
+		Config: c, issuerHost: issuer.Host, pagesHost: pages.Host,
+		issuerOrigin: cfg.Issuer, pagesOrigin: cfg.PagesOrigin, mux: http.NewServeMux(),
+	}
+	if s.discovery, err = json.Marshal(discovery(cfg.Issuer)); err != nil {
+		return nil, err
+	}
+	s.routes()
+	return s, nil
+}
+
+// ServeHTTP chooses by host. Cookies and passkeys ignore ports and DNS can be
+// made to point anywhere, so a name that is not ours is refused outright.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer s.recover(w, r)
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	switch {
+	case strings.EqualFold(r.Host, s.pagesHost) && s.Pages != nil:
+		s.Pages.ServeHTTP(w, r)
+	case strings.EqualFold(r.Host, s.issuerHost):
+		s.serveAPI(w, r)
+	default:
+		writeProblem(w, &authority.Error{
+			Status: http.StatusMisdirectedRequest, Title: "This authority does not go by that name",
+			Detail: "It is reached at " + s.issuerOrigin + ", its pages at " + s.pagesOrigin + ".",
+		})
+	}
+}
+
+func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	wellKnown := strings.HasPrefix(r.URL.Path, "/.well-known/")
+	if origin := r.Header.Get("Origin"); origin != "" && origin != s.issuerOrigin && !wellKnown {
+		writeProblem(w, &authority.Error{
+			Status: http.StatusForbidden, Title: "Pages of other origins may not call this interface",
+			Detail: "Programs call it without an Origin header.",
+		})
+		return
+	}
+	if wellKnown {
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Cache-Control", "public, max-age=3600")
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *server) recover(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil || p == http.ErrAbortHandler {
+		return
+	}
+	s.Log.Error("a handler failed", "panic", p, "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+	writeProblem(w, &authority.Error{Status: 500, Title: "The authority failed", Detail: "The authority's log file has the cause."})
+}
+
+// call is one request with what every handler needs.
+type call struct {
+	http.ResponseWriter
+	*http.Request
+	s     *server
+	actor authority.Actor
+}
+
+type handler func(c *call) error
+
+// handle wires a handler: who calls is found out here, for all of them.
+func (s *server) handle(pattern string, fn handler) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		c := &call{ResponseWriter: w, Request: r, s: s}
+		err := c.authenticate()
+		if err == nil {
+			err = fn(c)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// authenticate reads the bearer, if there is one. A bearer that is not valid
+// is an error even where none is needed: a caller who believes to be logged
+// in must not be treated as a stranger silently.
+func (c *call) authenticate() error {
+	raw, ok := bearer(c.Request)
+	if !ok || strings.HasSuffix(c.URL.Path, "/consume") {
+		return nil
+	}
+	if actor, ok := authority.AuthenticateManagement(raw, c.s.Management); ok {
+		c.actor = actor
+		return nil
+	}
+	if strings.HasPrefix(c.URL.Path, "/api/admin/") {
+		return &authority.Error{Status: 403, Kind: "forbidden", Title: "Invalid management token"}
+	}
+	if err := c.noteCheckpoint(); err != nil {
+		return err
+	}
+	actor, err := c.s.Authority.Authenticate(c.Context(), raw)
+	if err != nil {
+		return err
+	}
+	c.actor = actor
+	text, err := c.s.Authority.Checkpoint(c.Context(), 0)
+	if err != nil {
+		return err
+	}
+	c.Header().Set(api.CheckpointHeader, base64.StdEncoding.EncodeToString([]byte(text)))
+	return nil
+}
+
+// Header is the response's; the request's is c.Request.Header.
+func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
+
+func (c *call) noteCheckpoint() error {
+	h := c.Request.Header.Get(api.CheckpointHeader)
+	if h == "" || len(h) > 4096 {
+		return nil
+	}
+	text, err := base64.StdEncoding.DecodeString(h)
+	if err != nil {
+		return nil // nothing follows from a header that is not ours
+	}
+	_, err = c.s.Authority.NoteCheckpoint(c.Context(), string(text))
+	return err
+}
+
+func bearer(r *http.Request) (string, bool) {
+	scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
+}
+
+// body reads JSON into v. No body is the same as {}: clients send a content
+// type without one. Unknown fields are ignored, as the wire demands.
+func (c *call) body(v any) error {
+	b, err := io.ReadAll(http.MaxBytesReader(c.ResponseWriter, c.Body, maxBody))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return &authority.Error{Status: 413, Title: "The body is too large", Detail: fmt.Sprintf("The limit is %d bytes.", maxBody)}
+		}
+		return &authority.Error{Status: 400, Title: "The body could not be read", Detail: "The connection ended early."}
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	// A content type other than JSON is what a foreign form could send.
+	if t := c.Request.Header.Get("Content-Type"); t != "" {
+		if mt, _, err := mime.ParseMediaType(t); err != nil || mt != "application/json" {
+			return &authority.Error{Status: 415, Title: "The body must be JSON", Detail: "Send Content-Type: application/json."}
+		}
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return &authority.Error{Status: 400, Title: "The body is not the JSON that is expected here", Detail: describeJSON(err)}
+	}
+	return nil
+}
+
+func describeJSON(err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("At byte %d: %v.", syntax.Offset, syntax)
+	case errors.As(err, &kind):
+		return fmt.Sprintf("Field %q: want %v, got %s.", kind.Field, kind.Type, kind.Value)
+	}
+	return err.Error() + "."
+}
+
+func (c *call) ok(status int, v any) error { return writeJSON(c.ResponseWriter, status, v) }
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // the caller may be gone; there is nobody to tell
+	return nil
+}
+
+// errorBase is the URI under which the wire's error types are named.
+const errorBase = "https://openape.org/errors/"
+
+func problemOf(e *authority.Error) api.Problem {
+	p := api.Problem{Type: "about:blank", Title: e.Title, Status: e.Status, Detail: e.Detail, Hint: e.Hint}
+	if e.Kind != "" {
+		p.Type = errorBase + e.Kind
+	}
+	// Clients print the detail alone, so it must be able to stand alone.
+	if p.Detail == "" {
+		p.Detail = p.Title + "."
+	}
+	if p.Hint != "" {
+		p.Detail += " " + p.Hint
+	}
+	return p
+}
+
+func writeProblem(w http.ResponseWriter, e *authority.Error) {
+	h := w.Header()
+	b, err := json.Marshal(problemOf(e))
+	if err != nil {
+		b = []byte(`{"type":"about:blank","title":"Internal error","status":500}`)
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	if e.Retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(e.Retry))
+	}
+	if e.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(b)
+}
+
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the caller left
+	}
+	var e *authority.Error
+	if !errors.As(err, &e) {
+		s.Log.Error("a call failed", "err", err, "method", r.Method, "path", r.URL.Path)
+		e = &authority.Error{Status: 500, Title: "The authority failed", Detail: "The authority's log file has the cause."}
+	}
+	writeProblem(w, e)
+}

@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"vogt/internal/api"
+	"vogt/internal/authority"
+)
+
+// routes is the whole interface at a glance.
+func (s *server) routes() {
+	static := func(pattern string, contentType string, body func() []byte) {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write(body())
+		})
+	}
+	static("GET "+api.PathDiscovery, "application/json", func() []byte { return s.discovery })
+	static("GET "+api.PathJWKS, "application/json", s.Authority.JWKS)
+
+	s.handle("GET "+api.PathHealth, health)
+	s.handle("POST "+api.PathChallenge, challenge)
+	s.handle("POST /api/agent/challenge", challenge)
+	s.handle("POST "+api.PathAuthenticate, authenticate)
+	s.handle("POST /api/agent/authenticate", authenticate)
+	s.handle("POST "+api.PathLogout, logout)
+	s.handle("GET "+api.PathWhoAmI, whoAmI)
+
+	s.handle("GET "+api.PathGrants, listGrants)
+	s.handle("POST "+api.PathGrants, createGrant)
+	s.handle("POST "+api.PathGrants+"/batch", batch)
+	s.handle("GET "+api.PathGrants+"/{id}", getGrant)
+	s.handle("GET "+api.PathGrants+"/{id}/statement", getStatement)
+	s.handle("GET "+api.PathGrants+"/{id}/receipt", getReceipt)
+	s.handle("POST "+api.PathGrants+"/{id}/approve", approve)
+	s.handle("POST "+api.PathGrants+"/{id}/deny", deny)
+	s.handle("POST "+api.PathGrants+"/{id}/revoke", revoke)
+	s.handle("POST "+api.PathGrants+"/{id}/token", grantToken)
+	s.handle("POST "+api.PathGrants+"/{id}/consume", consume)
+	s.handle("POST "+api.PathGrants+"/{id}/outcome", outcome)
+	s.handle("GET "+api.PathEvents, events)
+
+	s.handle("POST "+api.PathEnroll, enroll)
+	s.handle("POST /api/agent/enroll", manageEnroll)
+	s.handle("POST /api/auth/enroll", manageEnroll)
+	s.handle("GET "+api.PathMyAgents, myAgents)
+	s.handle("GET "+api.PathMyAgents+"/{email}", oneAgent)
+	s.handle("PATCH "+api.PathMyAgents+"/{email}", patchAgent)
+	s.handle("DELETE "+api.PathMyAgents+"/{email}", deleteAgent)
+
+	s.handle("GET /api/admin/users", adminUsers)
+	s.handle("POST /api/admin/users", adminCreateUser)
+	s.handle("DELETE /api/admin/users/{email}", adminDeleteUser)
+	s.handle("GET /api/admin/users/{email}/ssh-keys", adminKeys)
+	s.handle("POST /api/admin/users/{email}/ssh-keys", adminAddKey)
+	s.handle("DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey)
+
+	s.handle("POST "+api.PathTrust, prepareTrust)
+	s.handle("GET "+api.PathTrust+"/{id}", getTrust)
+	s.handle("POST "+api.PathTrust+"/{id}/confirm", confirmTrust)
+	s.handle("POST "+api.PathTrust+"/{id}/decline", declineTrust)
+	s.handle("POST "+api.PathPanic, panicNow)
+
+	s.handle("GET "+api.PathAudit+"/records", auditRecords)
+	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)
+	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency)
+	s.handle("GET "+api.PathAudit+"/export", auditExport)
+
+	// Addresses that people open lead to the pages' host, where passkeys work
+	// and where no cookie of another port's server is read.
+	s.mux.HandleFunc("GET /{$}", s.toPages)
+	for _, page := range []string{"setup", "login", "grants/", "grant-approval", "trust/", "enroll", "agents", "account", "activity", "register"} {
+		s.mux.HandleFunc("GET /"+page, s.toPages)
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, &authority.Error{Status: 404, Title: "There is nothing at this address", Detail: r.Method + " " + r.URL.Path + "."})
+	})
+}
+
+func (s *server) toPages(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, s.pagesOrigin+r.URL.RequestURI(), http.StatusFound)
+}
+
+// discovery holds those members of the OpenID provider metadata (OpenID Connect
+// Discovery 1.0) and of DDISA and OpenApe that this version serves. What it
+// does not serve is left out, so that clients fall back instead of failing.
+func discovery(issuer string) map[string]any {
+	return map[string]any{
+		"issuer":   issuer,
+		"jwks_uri": issuer + api.PathJWKS,
+
+		"id_token_signing_alg_values_supported": []string{"EdDSA"},
+		"subject_types_supported":               []string{"public"},
+		"claims_supported":                      []string{"sub", "iss", "aud", "exp", "iat", "act", "authorization_details"},
+		"authorization_details_types_supported": []string{"openape_grant", "openape_cli"},
+
+		"ddisa_version":                     "1.0",
+		"ddisa_auth_methods_supported":      []string{"webauthn", "ed25519", "ssh-key"},
+		"ddisa_auth_challenge_endpoint":     issuer + api.PathChallenge,
+		"ddisa_auth_authenticate_endpoint":  issuer + api.PathAuthenticate,
+		"ddisa_agent_challenge_endpoint":    issuer + "/api/agent/challenge",
+		"ddisa_agent_authenticate_endpoint": issuer + "/api/agent/authenticate",
+
+		"openape_grants_endpoint":            issuer + api.PathGrants,
+		"openape_grant_types_supported":      []string{"once", "timed", "always"},
+		"openape_grant_categories_supported": []string{"command"},
+	}
+}
