@@ -1,0 +1,121 @@
+package pages
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// asset is a file whose address carries the hash of its content, so that a
+// browser may keep it for ever. It is compressed once, at start.
+type asset struct {
+	kind string // media type
+	body []byte
+	gzip []byte
+}
+
+// addAssets registers style, script and pictures, and returns their addresses
+// by logical name. The script begins with the words of its language.
+func (s *server) addAssets(l *language) (map[string]string, error) {
+	words, err := json.Marshal(l.scriptWords())
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, file := range []struct{ name, kind string }{
+		{"vogt.css", "text/css; charset=utf-8"},
+		{"vogt.js", "text/javascript; charset=utf-8"},
+		{"icons.svg", "image/svg+xml"},
+		{"icon.svg", "image/svg+xml"},
+	} {
+		body, err := files.ReadFile("assets/" + file.name)
+		if err != nil {
+			return nil, err
+		}
+		body = compact(body)
+		if file.name == "vogt.js" {
+			body = bytes.Join([][]byte{[]byte("const words="), words, []byte(";\n"), body}, nil)
+		}
+		sum := sha256.Sum256(body)
+		ext := path.Ext(file.name)
+		address := "/assets/" + strings.TrimSuffix(file.name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:12]) + ext
+		names[file.name] = address
+		if s.assets[address] == nil {
+			var zipped bytes.Buffer
+			z, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := z.Write(body); err != nil {
+				return nil, err
+			}
+			if err := z.Close(); err != nil {
+				return nil, err
+			}
+			s.assets[address] = &asset{kind: file.kind, body: body, gzip: zipped.Bytes()}
+		}
+	}
+	return names, nil
+}
+
+// compact drops indentation, empty lines, lines that are a // comment, and
+// /* */ comments that begin a line. Our own files keep to lines for which that
+// is safe: no string or template literal spans a line break.
+func compact(source []byte) []byte {
+	var out bytes.Buffer
+	comment := false
+	for line := range bytes.Lines(source) {
+		line = bytes.TrimSpace(line)
+		if !comment && bytes.HasPrefix(line, []byte("/*")) {
+			comment = true
+		}
+		if comment {
+			comment = !bytes.HasSuffix(line, []byte("*/"))
+			continue
+		}
+		if len(line) == 0 || bytes.HasPrefix(line, []byte("//")) {
+			continue
+		}
+		out.Write(line)
+		out.WriteByte('\n')
+	}
+	return out.Bytes()
+}
+
+func (s *server) serveAsset(w http.ResponseWriter, r *http.Request) {
+	a := s.assets["/assets/"+r.PathValue("name")]
+	if a == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	body := a.body
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		body = a.gzip
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.Write(body)
+}
+
+// acceptsGzip reads an Accept-Encoding header (RFC 9110, 12.5.3).
+func acceptsGzip(header string) bool {
+	for item := range strings.SplitSeq(header, ",") {
+		coding, params, _ := strings.Cut(strings.TrimSpace(item), ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			q := strings.TrimPrefix(strings.TrimSpace(params), "q=")
+			weight, err := strconv.ParseFloat(q, 64)
+			return params == "" || err == nil && weight > 0
+		}
+	}
+	return false
+}

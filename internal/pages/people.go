@@ -1,0 +1,115 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"vogt/internal/api"
+)
+
+// agentView is an agent with the addresses of what can be done to it.
+type agentView struct {
+	Agent
+	Resume string // body of the call that prepares resuming
+}
+
+func viewOf(a Agent) (agentView, error) {
+	body, err := json.Marshal(prepareBody{api.TrustAgentResume, map[string]string{"email": a.Email}})
+	return agentView{Agent: a, Resume: string(body)}, err
+}
+
+// Page is the agent's own address.
+func (a agentView) Page() string { return "/agents/" + url.PathEscape(a.Email) }
+
+// Call is the address of an act.
+func (a agentView) Call(act string) string { return "/p/agents/" + url.PathEscape(a.Email) + "/" + act }
+
+func (s *server) agentsPage(v *visit) (*page, error) {
+	agents, err := s.backend.People.Agents(v.Context(), v.session)
+	if err != nil {
+		return nil, err
+	}
+	data := struct {
+		Active, Removed []agentView
+		AnyPaused       bool
+		AnyRunning      bool
+		ResumeAll       string
+	}{}
+	all, err := json.Marshal(prepareBody{api.TrustAgentResume, map[string]string{"email": ""}})
+	if err != nil {
+		return nil, err
+	}
+	data.ResumeAll = string(all)
+	for _, a := range agents {
+		view, err := viewOf(a)
+		if err != nil {
+			return nil, err
+		}
+		if !a.Active {
+			data.Removed = append(data.Removed, view)
+			continue
+		}
+		data.Active = append(data.Active, view)
+		data.AnyPaused = data.AnyPaused || a.Paused
+		data.AnyRunning = data.AnyRunning || !a.Paused
+	}
+	return &page{view: "agents", section: "agents", title: v.must("agents.title"), data: data}, nil
+}
+
+func (s *server) agentPage(v *visit) (*page, error) {
+	agents, err := s.backend.People.Agents(v.Context(), v.session)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if a.Email != v.PathValue("email") {
+			continue
+		}
+		view, err := viewOf(a)
+		return &page{view: "agent", section: "agents", back: "/agents", title: v.must("agent.title"), data: view}, err
+	}
+	return nil, ErrNotFound
+}
+
+func (s *server) agentChange(c *call) (any, error) {
+	act := AgentAct(c.PathValue("act"))
+	if act != PauseAgent && act != RemoveAgent {
+		return nil, ErrNotFound
+	}
+	if err := c.decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	if err := s.backend.People.ChangeAgent(c.Context(), c.session, c.PathValue("email"), act); err != nil {
+		return nil, err
+	}
+	if act == RemoveAgent {
+		return then{Location: "/agents"}, nil
+	}
+	return nil, nil
+}
+
+// panicNow stops everything. It answers with what it stopped, for the page
+// that comes next to say.
+func (s *server) panicNow(c *call) (any, error) {
+	if err := c.decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	r, err := s.backend.People.Panic(c.Context(), c.session)
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, p := range []struct {
+		key string
+		n   int64
+	}{{"panic.agents", r.Agents}, {"panic.tokens", r.Tokens}, {"panic.grants", r.Grants}} {
+		text, err := c.count(p.key, p.n)
+		if err != nil {
+			return nil, fmt.Errorf("panic done, but not told: %w", err)
+		}
+		parts = append(parts, plain(text))
+	}
+	return then{Say: strings.Join(parts, " ")}, nil
+}

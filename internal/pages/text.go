@@ -1,0 +1,197 @@
+package pages
+
+import (
+	"html/template"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"vogt/internal/terminal"
+)
+
+// Everything that an agent, a machine or a note wrote reaches a page through
+// the functions of this file or through html/template's own escaping: it is
+// text, never markup, and no character of it is invisible.
+
+// marked escapes s and shows characters that a reader could not see, or would
+// take for others, by their code (terminal.Visible). With breaks set a line
+// feed also breaks the line, as in a well; else it is shown like the rest.
+func marked(s string, breaks bool) template.HTML {
+	var b strings.Builder
+	if breaks {
+		for {
+			line, rest, more := strings.Cut(s, "\n")
+			writeMarked(&b, line)
+			if !more {
+				return template.HTML(b.String())
+			}
+			b.WriteString("<span class=\"nl\">\u21b5</span>\n")
+			s = rest
+		}
+	}
+	writeMarked(&b, s)
+	return template.HTML(b.String())
+}
+
+func writeMarked(b *strings.Builder, s string) {
+	shown := terminal.Visible(s)
+	for {
+		at, size := findCode(shown)
+		if size == 0 {
+			template.HTMLEscape(b, []byte(shown))
+			return
+		}
+		template.HTMLEscape(b, []byte(shown[:at]))
+		b.WriteString(`<span class="inv">`)
+		template.HTMLEscape(b, []byte(shown[at+1:at+size-1]))
+		b.WriteString(`</span>`)
+		shown = shown[at+size:]
+	}
+}
+
+// findCode finds the first <U+XXXX> or <0xXX> in what Visible returned. Visible
+// escapes any other "<" that begins so, which makes each one found a code.
+func findCode(shown string) (at, size int) {
+	from := 0
+	for {
+		i := strings.IndexByte(shown[from:], '<')
+		if i < 0 {
+			return 0, 0
+		}
+		at = from + i
+		if rest := shown[at:]; strings.HasPrefix(rest, "<U+") || strings.HasPrefix(rest, "<0x") {
+			if end := strings.IndexByte(rest, '>'); end > 0 {
+				return at, end + 1
+			}
+		}
+		from = at + 1
+	}
+}
+
+// countHidden counts the characters of s that marked shows by their code. Line
+// feeds and tabs are ordinary in scripts and do not count.
+func countHidden(s string) (n int) {
+	shown := terminal.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(s))
+	for {
+		at, size := findCode(shown)
+		if size == 0 {
+			return n
+		}
+		n++
+		shown = shown[at+size:]
+	}
+}
+
+// mixedWords returns words of s that mix scripts as no language does, at most
+// limit of them.
+func mixedWords(s string, limit int) (words []string) {
+	if plainPrefix(s) == len(s) {
+		return nil
+	}
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
+		if terminal.MixedScript(word) {
+			if words = append(words, word); len(words) == limit {
+				break
+			}
+		}
+	}
+	return words
+}
+
+// plainPrefix is the length of the printable ASCII that s starts with.
+func plainPrefix(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// quote writes argv as one line that a POSIX shell would read back into the
+// same arguments.
+func quote(argv []string) string {
+	var b strings.Builder
+	for i, arg := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if arg != "" && strings.IndexFunc(arg, needsQuotes) < 0 {
+			b.WriteString(arg)
+			continue
+		}
+		b.WriteByte('\'')
+		b.WriteString(strings.ReplaceAll(arg, "'", `'\''`))
+		b.WriteByte('\'')
+	}
+	return b.String()
+}
+
+func needsQuotes(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("-_@%+=:,./", r)
+}
+
+// cut shortens s to at most limit bytes without splitting a character, and
+// counts the characters that it left out.
+func cut(s string, limit int) (head string, left int) {
+	if len(s) <= limit {
+		return s, 0
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit], utf8.RuneCountInString(s[limit:])
+}
+
+// firstRunes returns at most n characters of s and whether there are more.
+func firstRunes(s string, n int) (head string, more bool) {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i], true
+		}
+	}
+	return s, false
+}
+
+// baseName is the last element of a program's path, for headings.
+func baseName(program string) string {
+	name := path.Base(strings.ReplaceAll(program, `\`, "/"))
+	if name, more := firstRunes(name, 40); more {
+		return name + "…"
+	}
+	return name
+}
+
+// initials are the two letters in the mark of a principal.
+func initials(name string) string {
+	var out []rune
+	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(words) > 1 {
+		for _, w := range words[:2] {
+			r, _ := utf8.DecodeRuneInString(w)
+			out = append(out, unicode.ToUpper(r))
+		}
+		return string(out)
+	}
+	for _, w := range words {
+		head, _ := firstRunes(w, 2)
+		return head
+	}
+	return "?"
+}
+
+// label is what people call the principal.
+func (p Person) label() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	local, _, _ := strings.Cut(p.Email, "@")
+	return local
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }

@@ -1,0 +1,197 @@
+package pages
+
+import (
+	"encoding/json"
+	"html/template"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"vogt/internal/api"
+	"vogt/internal/sshkey"
+	"vogt/internal/statement"
+)
+
+// trustView is a change of trust as its page shows it.
+type trustView struct {
+	api.Trust
+	Open    bool
+	Known   bool   // the operation has words in the catalog
+	Subject string // whom it is about, for the heading
+	All     bool   // resume: all agents
+	Params  []paramView
+	Left    remaining
+	Fields  []fieldView
+	Code    statement.Digest
+}
+
+type paramView struct {
+	Name        string
+	Value       string
+	Fingerprint string // of a public key
+	Fault       string // why it is not a usable key
+	Known       bool   // the name has a word in the catalog
+}
+
+func (s *server) trustPage(v *visit) (*page, error) {
+	t, err := s.backend.Trusts.Trust(v.Context(), v.session, v.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	view := &trustView{Trust: t, Params: paramsOf(t.Params)}
+	switch t.Operation {
+	case api.TrustAgentAdd, api.TrustDevice:
+		view.Known, view.Subject = true, t.Params["name"]
+	case api.TrustAgentRotate, api.TrustAgentResume:
+		view.Known, view.Subject = true, t.Params["email"]
+		view.All = view.Subject == ""
+	case api.TrustKeyAdd:
+		view.Known = true
+	}
+	ends := time.Unix(t.ExpiresAt, 0)
+	view.Open = t.Status == "pending" && ends.After(v.now) && t.Statement != nil && t.Digest != nil
+	if t.Status == "pending" && !view.Open {
+		view.Status = "expired"
+	}
+	if t.Statement != nil {
+		view.Fields, view.Code = fieldsOf(v, *t.Statement), t.Statement.Digest()
+		if t.Digest == nil || *t.Digest != view.Code {
+			view.Open = false
+		}
+	}
+	if view.Left, err = v.remaining(ends.Add(-trustLives), ends); err != nil {
+		return nil, err
+	}
+	p := &page{view: "trust", section: "agents", back: "/agents", title: v.must("trust.title"), data: view}
+	if view.Open {
+		p.body = "no-nav has-bar"
+	}
+	return p, nil
+}
+
+// trustLives is how long a prepared change waits, for the ring on its page.
+const trustLives = 10 * time.Minute
+
+// paramsOf lists parameters in the order of their names. A key is shown with
+// its fingerprint, or with the reason why it is none.
+func paramsOf(params map[string]string) (out []paramView) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		p := paramView{Name: name, Value: params[name]}
+		switch name {
+		case "name", "email":
+			p.Known = true
+		case "public_key":
+			p.Known = true
+			p.Fingerprint, p.Fault = fingerprintOf(p.Value)
+		}
+		if p.Value != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func fingerprintOf(line string) (fingerprint, fault string) {
+	key, err := sshkey.ParsePublic(line)
+	if err != nil {
+		return "", err.Error()
+	}
+	return key.Fingerprint(), ""
+}
+
+var agentName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,23}$`)
+
+// enrollPage is where clients of the wire protocol send a person to add an
+// agent. Opening it changes nothing; its button prepares the change of trust.
+func (s *server) enrollPage(v *visit) (*page, error) {
+	name, key := v.URL.Query().Get("name"), strings.TrimSpace(v.URL.Query().Get("key"))
+	fingerprint, fault := fingerprintOf(key)
+	body, err := json.Marshal(prepareBody{api.TrustAgentAdd, map[string]string{"name": name, "public_key": key}})
+	if err != nil {
+		return nil, err
+	}
+	return &page{view: "enroll", section: "agents", back: "/agents", title: v.must("enroll.title"), data: struct {
+		Name, Key, Fingerprint, Fault string
+		NameOK                        bool
+		Body                          string
+	}{name, key, fingerprint, fault, agentName.MatchString(name), string(body)}}, nil
+}
+
+type prepareBody struct {
+	Operation string            `json:"operation"`
+	Params    map[string]string `json:"params"`
+}
+
+func (s *server) trustPrepare(c *call) (any, error) {
+	var body prepareBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	id, err := s.backend.Trusts.PrepareTrust(c.Context(), c.session, NewTrust(body))
+	if err != nil {
+		return nil, err
+	}
+	return then{Location: "/trust/" + url.PathEscape(id)}, nil
+}
+
+func (s *server) trustPasskey(c *call) (any, error) {
+	var body struct {
+		Digest statement.Digest `json:"digest"`
+	}
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	options, err := s.backend.Confirms.BeginConfirm(c.Context(), c.session, c.PathValue("id"), body.Digest)
+	return Ceremony{Options: options}, err
+}
+
+func (s *server) trustConfirm(c *call) (any, error) {
+	var body struct {
+		Digest   statement.Digest `json:"digest"`
+		Response json.RawMessage  `json:"response"`
+	}
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	if len(body.Response) == 0 {
+		return nil, ErrProof
+	}
+	return nil, s.backend.Confirms.Confirm(c.Context(), c.session,
+		TrustAnswer{ID: c.PathValue("id"), Digest: body.Digest, Assertion: body.Response, Click: c.click})
+}
+
+func (s *server) trustDecline(c *call) (any, error) {
+	return nil, s.backend.Confirms.Decline(c.Context(), c.session, c.PathValue("id"))
+}
+
+// Call is the address that answers are posted to.
+func (t *trustView) Call() string { return "/p/trust/" + url.PathEscape(t.ID) }
+
+// Page is the change's own address.
+func (t *trustView) Page() string { return "/trust/" + url.PathEscape(t.ID) }
+
+// Heading says what would change; its words are the catalog's.
+func (t *trustView) Heading(f *frameData) (template.HTML, error) {
+	subject, more := firstRunes(t.Subject, 80)
+	if more {
+		subject += "…"
+	}
+	switch {
+	case !t.Known:
+		return f.text("trust.other")
+	case t.All:
+		return f.text("trust." + t.Operation + ".all")
+	}
+	return f.text("trust."+t.Operation, "who", marked(subject, false))
+}
+
+// Meaning says what the change lets somebody do.
+func (t *trustView) Meaning(f *frameData) (template.HTML, error) {
+	if !t.Known {
+		return f.text("trust.other.means")
+	}
+	return f.text("trust." + t.Operation + ".means")
+}
