@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"vogt/internal/authority"
+	"vogt/internal/config"
+	"vogt/internal/control"
+	"vogt/internal/detail"
+	"vogt/internal/flow"
+	"vogt/internal/grant"
+	"vogt/internal/httpapi"
+	"vogt/internal/notify"
+	"vogt/internal/pages"
+	"vogt/internal/pages/backend"
+	"vogt/internal/store"
+	"vogt/internal/store/sqlite"
+	"vogt/internal/supervise"
+	"vogt/internal/version"
+)
+
+const (
+	notifyCommand = "notify-run"
+	// checkpointFile keeps the last signed head of the log outside the
+	// database, so that a restored database is noticed.
+	checkpointFile = "checkpoint"
+	shutdownLimit  = 5 * time.Second
+)
+
+// serve runs the authority until ctx ends.
+func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Paths, log *slog.Logger) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	management, err := s.managementToken()
+	if err != nil {
+		return fail(exitConfig, err)
+	}
+	listener, err := listen(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	issuer, origin, err := addresses(cfg, listener.Addr())
+	if err != nil {
+		return fail(exitConfig, err)
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: s.data, Migrations: store.Migrations(), Log: log})
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return fail(exitLocked, err)
+	case err != nil:
+		return fail(exitConfig, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+
+	notifier, err := newNotifier(cfg, log)
+	if err != nil {
+		return fail(exitConfig, err)
+	}
+	checkpoint := filepath.Join(paths.State, checkpointFile)
+	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
+		DB: db, Log: log,
+		Pending:      func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },
+		Checkpointed: func(text string) { keepCheckpoint(checkpoint, text, log) },
+	})
+	if err != nil {
+		return err
+	}
+	if text, err := os.ReadFile(checkpoint); err == nil {
+		if _, err := a.NoteCheckpoint(ctx, string(text)); err != nil {
+			return err
+		}
+	}
+	web, err := pages.New(pages.Config{PagesOrigin: origin, Issuer: issuer, Version: version.String(), Clock: time.Now, Logger: log}, backend.New(a, cfg.BearerDecisions))
+	if err != nil {
+		return err
+	}
+	handler, err := httpapi.New(httpapi.Config{
+		Authority: a, Pages: web, Management: management, Version: version.String(), Bearer: cfg.BearerDecisions, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	controls, err := control.Listen(s.data)
+	if err != nil {
+		return fail(exitUnavailable, err)
+	}
+	defer controls.Close()
+	info := control.Info{Listen: listener.Addr().String(), Version: version.String(), Stop: stop}
+	ready := func() error {
+		return supervise.Ready(map[string]any{"pid": os.Getpid(), "issuer": issuer, "pages": origin})
+	}
+	log.Info("serving", "issuer", issuer, "pages", origin, "data", s.data, "bearer_decisions", cfg.BearerDecisions)
+	return together(ctx, ready,
+		func(ctx context.Context) error { return serveHTTP(ctx, listener, handler, log) },
+		func(ctx context.Context) error { return serveHTTP(ctx, controls, control.New(a, info), log) },
+		a.Run,
+		func(ctx context.Context) error { notifier.Run(ctx); return ctx.Err() },
+	)
+}
+
+// together runs the parts until one fails or ctx ends, then ends the others
+// and waits for them.
+func together(ctx context.Context, ready func() error, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() {
+			err := part(ctx)
+			cancel(err)
+			done <- err
+		}()
+	}
+	err := ready()
+	if err != nil {
+		cancel(err)
+	}
+	for range parts {
+		if e := <-done; e != nil && !errors.Is(e, context.Canceled) && err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// serveHTTP serves until ctx ends, then lets calls in progress finish.
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	base, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return base },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	// Streams and long waits end now; short calls get a moment.
+	time.AfterFunc(shutdownLimit/2, end)
+	limit, cancel := context.WithTimeout(base, shutdownLimit)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		server.Close()
+	}
+	<-failed
+	return ctx.Err()
+}
+
+// listen takes the socket from the parent or systemd, else binds it itself.
+func listen(address string) (net.Listener, error) {
+	l, passed, err := supervise.Listener(supervise.DefaultName)
+	if err != nil {
+		return nil, fail(exitUnavailable, err)
+	}
+	if passed && l != nil {
+		return l, nil
+	}
+	if l, err = net.Listen("tcp", address); err != nil {
+		return nil, fail(exitUnavailable, fmt.Errorf("cannot listen on %s: %w; end the program that holds the port, or choose another with --listen", address, err))
+	}
+	return l, nil
+}
+
+// addresses are the issuer and the pages' origin for the bound port.
+func addresses(cfg config.Daemon, bound net.Addr) (issuer, origin string, err error) {
+	addr, err := netip.ParseAddrPort(bound.String())
+	if err != nil {
+		return "", "", fmt.Errorf("listening on %s: %w", bound, err)
+	}
+	issuer = cfg.Issuer
+	if issuer == "" {
+		issuer = "http://" + addr.String()
+	}
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return "", "", err
+	}
+	host := cfg.PagesHost
+	if port := u.Port(); port != "" {
+		host = net.JoinHostPort(host, port)
+	} else if u.Scheme == "http" && addr.Port() != 80 && cfg.Issuer == "" {
+		host = net.JoinHostPort(host, strconv.Itoa(int(addr.Port())))
+	}
+	return strings.TrimRight(issuer, "/"), u.Scheme + "://" + host, nil
+}
+
+func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config {
+	c := authority.DefaultConfig(issuer, origin)
+	c.Bearer = riskOf(cfg.BearerDecisions)
+	c.RequireSignature = riskOf(cfg.RequireSignature)
+	if cfg.RequireSignature == "all" {
+		c.RequireSignature = detail.Low
+	}
+	c.PendingTTL, c.OnceTTL = cfg.PendingTTL, cfg.ApprovedTTL
+	c.Limits = authority.Limits{
+		Pending: int64(cfg.Limits.PendingPerAgent), Bytes: int64(cfg.Limits.StoredPerAgent),
+		Creations: float64(cfg.Limits.CreationsPerSecond), Waits: cfg.Limits.WaitsPerAgent,
+		OwnerFactor: int64(cfg.Limits.OwnerFactor),
+	}
+	return c
+}
+
+// riskOf reads a level that Validate has accepted; "none", "all" and "" are no
+// level.
+func riskOf(s string) detail.Risk {
+	r, err := detail.ParseRisk(s)
+	if err != nil {
+		return detail.Unrated
+	}
+	return r
+}
+
+func newNotifier(cfg config.Daemon, log *slog.Logger) (*notify.Notifier, error) {
+	self, err := notify.Self()
+	if err != nil {
+		return nil, err
+	}
+	return notify.New(notify.Config{
+		Command: cfg.Notify.Command, ShowCommand: cfg.Notify.ShowCommand, Limit: cfg.Notify.Limit,
+		Supervisor: self, Getenv: os.Getenv, Log: log,
+	})
+}
+
+// cardOf is what a notification may say of a request.
+func cardOf(g grant.Grant, origin string) notify.Card {
+	c := notify.Card{
+		GrantID: g.ID, ApproveURL: origin + "/grants/" + g.ID, Agent: g.Request.Requester, Owner: g.Owner,
+		Risk: g.Risk.String(), Command: strings.Join(g.Request.Command, " "),
+	}
+	if read, err := flow.Read(g.Request); err == nil {
+		c.Summary = g.Request.Requester + " asks to run " + read.Call.Program
+	}
+	return c
+}
+
+// keepCheckpoint remembers the log's head; that it could not is no reason to
+// stop, since the log itself is safe.
+func keepCheckpoint(path, text string, log *slog.Logger) {
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = config.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		log.Warn("the last checkpoint could not be kept; a restored database may go unnoticed here", "err", err)
+	}
+}
+
+// managementToken comes from a file or the environment, never from argv.
+func (s *settings) managementToken() (string, error) {
+	if s.managementFile == "" {
+		return os.Getenv("VOGT_MANAGEMENT_TOKEN"), nil
+	}
+	b, err := config.ReadTrusted(s.managementFile)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if len(token) < 16 {
+		return "", fmt.Errorf("%s: the management token has %d characters, want at least 16", s.managementFile, len(token))
+	}
+	return token, nil
+}
