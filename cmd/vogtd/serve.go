@@ -72,7 +72,10 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	checkpoint := filepath.Join(paths.State, checkpointFile)
 	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
 		DB: db, Log: log,
-		Pending:      func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },
+		Pending: func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },
+		Announce: func(email, text string) {
+			notifier.Send(notify.Card{ApproveURL: origin + "/account", Owner: email, Summary: text})
+		},
 		Checkpointed: func(text string) { keepCheckpoint(checkpoint, text, log) },
 	})
 	if err != nil {

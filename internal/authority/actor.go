@@ -73,24 +73,49 @@ func errUnauthenticated() *Error {
 }
 
 // Authenticate reads a login token. Signature, epoch, revocation and the
-// standing of the holder and its owner are all checked at every call, so that
-// a deactivation takes effect with the next one.
+// standing of the holder and its owner all count at every call, so that a
+// deactivation takes effect with the next one.
 func (a *Authority) Authenticate(ctx context.Context, raw string) (Actor, error) {
-	now := a.clock()
-	claims, err := a.keys.Load().all.VerifyLogin(raw, a.cfg.Issuer, now)
-	if errors.Is(err, token.ErrExpired) {
-		return Actor{}, problem(401, "The login has expired", "", "Log in again: vogt login.").kind("token_expired")
+	version := a.trustVersion.Load()
+	key := sha256.Sum256([]byte(raw))
+	l, known := a.logins.get(key)
+	if !known {
+		claims, err := a.keys.Load().all.VerifyLogin(raw, a.cfg.Issuer, a.clock())
+		if errors.Is(err, token.ErrExpired) {
+			return Actor{}, errLoginExpired()
+		}
+		if err != nil {
+			return Actor{}, errUnauthenticated().caused(err)
+		}
+		l.claims = claims
 	}
-	if err != nil {
-		return Actor{}, errUnauthenticated().caused(err)
+	if a.clock().Unix() >= l.claims.Expires {
+		return Actor{}, errLoginExpired()
 	}
-	if claims.Epoch != a.Epoch() {
+	if l.claims.Epoch != a.Epoch() {
 		return Actor{}, problem(401, "The login is from before a restore", "",
 			"The authority's data was restored or moved; log in again: vogt login.").kind("unauthorized")
 	}
+	if known && l.version == version {
+		return l.actor, nil
+	}
+	actor, err := a.holder(ctx, l.claims)
+	if err != nil {
+		return Actor{}, err
+	}
+	a.logins.put(key, login{claims: l.claims, actor: actor, version: version})
+	return actor, nil
+}
+
+func errLoginExpired() *Error {
+	return problem(401, "The login has expired", "", "Log in again: vogt login.").kind("token_expired")
+}
+
+// holder looks up who holds a token that was signed correctly.
+func (a *Authority) holder(ctx context.Context, claims token.Login) (Actor, error) {
 	var actor Actor
 	var ownerActive bool
-	err = a.view(ctx, func(tx store.Tx) error {
+	err := a.view(ctx, func(tx store.Tx) error {
 		t, p, active, err := store.TokenHolder(tx, claims.ID)
 		actor, ownerActive = Actor{Means: Bearer, Principal: p, TokenID: t.ID, KeyID: t.KeyID}, active
 		return ignoreNotFound(err)

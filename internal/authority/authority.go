@@ -78,6 +78,9 @@ type Deps struct {
 	Random  io.Reader
 	Log     *slog.Logger
 	Pending func(grant.Grant)
+	// Announce, if set, tells a person of something that others did to the
+	// account, such as adding a key. It must not block.
+	Announce func(email, text string)
 	// Checkpointed, if set, is given the signed head of the log about once a
 	// second while it grows, to be kept where a restored copy of the database
 	// does not reach.
@@ -92,6 +95,7 @@ type Authority struct {
 	random   io.Reader
 	log      *slog.Logger
 	pending  func(grant.Grant)
+	announce func(email, text string)
 	keep     func(string)
 	passkeys *passkey.RelyingParty
 	hub      *hub
@@ -100,6 +104,9 @@ type Authority struct {
 	waits    *waits
 	setup    setup
 	trusts   signal
+	logins   *logins
+	// trustVersion counts committed changes to who is trusted; see logins.
+	trustVersion atomic.Uint64
 
 	keys     atomic.Pointer[keyring]
 	epoch    atomic.Uint64
@@ -120,8 +127,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 		return nil, err
 	}
 	a := &Authority{
-		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, keep: deps.Checkpointed,
-		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits),
+		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
+		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), logins: newLogins(),
 	}
 	if a.clock == nil {
 		a.clock = time.Now

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"vogt/internal/token"
 )
 
 // ceremonies holds state that is used once and lives for minutes: login
@@ -105,4 +107,39 @@ func (r *rates) sweep() {
 	if len(r.all) > 1024 {
 		clear(r.all)
 	}
+}
+
+// logins remembers tokens whose signature held and who holds them. An entry
+// counts only for the version of trust that it was read under: every change
+// to people, keys, tokens or epochs raises the version before its caller is
+// answered, so a cached login never outlives a revocation.
+type logins struct {
+	mu  sync.Mutex
+	all map[[32]byte]login
+}
+
+type login struct {
+	claims  token.Login
+	actor   Actor
+	version uint64
+}
+
+const maxLogins = 4096
+
+func newLogins() *logins { return &logins{all: map[[32]byte]login{}} }
+
+func (l *logins) get(key [32]byte) (login, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, ok := l.all[key]
+	return v, ok
+}
+
+func (l *logins) put(key [32]byte, v login) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) >= maxLogins {
+		clear(l.all)
+	}
+	l.all[key] = v
 }

@@ -85,6 +85,7 @@ type proven struct {
 	strength  grant.Strength
 	evidence  json.RawMessage
 	passkeyID string
+	after     string // the credential as it must be stored after this use
 	keyID     string
 }
 
@@ -121,7 +122,20 @@ func (a *Authority) provePasskey(ctx context.Context, by Actor, digest statement
 	if err != nil {
 		return proven{}, err
 	}
-	return proven{strength: grant.Passkey, evidence: b, passkeyID: passkeyID(ev.CredentialID)}, nil
+	out := proven{strength: grant.Passkey, evidence: b, passkeyID: passkeyID(ev.CredentialID)}
+	for _, c := range creds {
+		if passkeyID(c.ID) != out.passkeyID {
+			continue
+		}
+		next, err := c.After(ev)
+		if err != nil {
+			return proven{}, err
+		}
+		after, err := json.Marshal(next)
+		out.after = string(after)
+		return out, err
+	}
+	return proven{}, problem(403, "The passkey is not one of this account", "Nothing was decided.", "")
 }
 
 func (a *Authority) proveSSH(ctx context.Context, by Actor, digest statement.Digest, signature string) (proven, error) {
@@ -176,6 +190,7 @@ func (t *txn) still(by Actor, p proven) error {
 		if k, err := store.PasskeyByID(t, p.passkeyID); err != nil || k.Email != person.Email {
 			return errUnauthenticated().caused(err)
 		}
+		return store.UsePasskey(t, p.passkeyID, p.after, int64(t.now))
 	}
 	return nil
 }

@@ -143,6 +143,12 @@ type keyRecord struct {
 // record appends to the log inside the transaction: what it tells of is true
 // exactly if the record is there. party is the principal whom it concerns.
 func (t *txn) record(kind, grantID, party string, body any) (int64, error) {
+	switch kind {
+	case recordTrust, recordPanic, recordLogout, recordEpoch, recordKey:
+		// Whoever changes trust says so in the log, so this is the one place
+		// that every such change passes.
+		t.OnCommit(func() { t.a.trustVersion.Add(1) })
+	}
 	b, err := json.Marshal(body)
 	if err != nil {
 		return 0, err

@@ -288,6 +288,11 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 		}
 		return err
 	})
+	if err == nil && out.DormantUntil != 0 && a.announce != nil {
+		a.announce(email, "A key was added to your account by management. It can log in from "+
+			grant.Millis(out.DormantUntil).Time().UTC().Format("2 January 2006 15:04 UTC")+
+			" and never decides. If it is not yours, sign in with your passkey, which cancels it, or remove it.")
+	}
 	return out, err
 }
 

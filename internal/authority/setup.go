@@ -373,12 +373,13 @@ func (a *Authority) PasskeyLogin(ctx context.Context, ceremonyID string, respons
 	lookup := func(credentialID, _ []byte) (passkey.User, []passkey.Credential, error) {
 		err := a.view(ctx, func(tx store.Tx) (err error) {
 			if row, err = store.PasskeyByID(tx, passkeyID(credentialID)); err != nil {
-				return err
+				return ignoreNotFound(err)
 			}
 			person, err = store.PrincipalByEmail(tx, row.Email)
 			return err
 		})
-		if err != nil {
+		// An unknown passkey is no failure of ours: no credentials refuse it.
+		if err != nil || row.ID == "" {
 			return passkey.User{}, nil, err
 		}
 		_, creds, err := decodePasskeys([]store.Passkey{row}, int64(a.now()))

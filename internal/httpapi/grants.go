@@ -154,6 +154,12 @@ func getGrant(c *call) error {
 	if err != nil {
 		return err
 	}
+	if limit > 0 {
+		// The login may have been revoked while the call waited.
+		if err := c.authenticate(); err != nil {
+			return err
+		}
+	}
 	if party {
 		tag := fmt.Sprintf(`W/"%d.%s"`, g.Version, g.Status)
 		c.Header().Set("ETag", tag)
@@ -385,16 +391,19 @@ func events(c *call) error {
 	defer beat.Stop()
 	for {
 		line := ": still here\n\n"
+		var g grant.Grant
 		select {
 		case <-c.Context().Done():
 			return nil
 		case <-beat.C:
-			// A login may have been revoked since.
-			raw, _ := bearer(c.Request)
-			if _, err := c.s.Authority.Authenticate(c.Context(), raw); err != nil {
-				return nil
-			}
-		case g := <-sub.C:
+		case g = <-sub.C:
+		}
+		// The login may have been revoked since the last line.
+		raw, _ := bearer(c.Request)
+		if _, err := c.s.Authority.Authenticate(c.Context(), raw); err != nil {
+			return nil
+		}
+		if g.ID != "" {
 			b, err := json.Marshal(struct {
 				ID     string       `json:"id"`
 				Status grant.Status `json:"status"`

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver of the raw transactions that stand beside
+
+	"vogt/internal/api"
+	"vogt/internal/grant"
+)
+
+var clientCounts = []int{1, 8, 64}
+
+// load measures requests a second and their latency, each operation with its
+// own share of prepared grants, so that every call does its real work.
+func (b *bench) load() error {
+	fmt.Printf("\n## Authority on loopback\n\nEach figure over up to %s; acknowledged after fsync. Client and authority share the CPUs.\n\n", b.length)
+	fmt.Print("| operation | clients | requests/s | p50 ms | p99 ms |\n|---|---|---|---|---|\n")
+	if err := b.rawTransactions(); err != nil {
+		return err
+	}
+	in, err := b.start(filepath.Join(b.dir, "load"))
+	if err != nil {
+		return err
+	}
+	defer in.stop()
+	for _, n := range clientCounts {
+		if err := b.loadWith(in, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step is one operation on a grant in the state that the step before left.
+type step struct {
+	name string
+	do   func(w *work) error
+}
+
+// work is one grant on its way through the steps.
+type work struct{ id, token string }
+
+func (b *bench) loadWith(in *instance, clients int) error {
+	steps := []step{
+		{"create", func(w *work) error {
+			req, err := request(grant.Once)
+			if err != nil {
+				return err
+			}
+			var g api.Grant
+			err = in.call("POST", api.PathGrants, in.agentToken, req, &g)
+			w.id = g.ID
+			return err
+		}},
+		{"get", func(w *work) error { return in.call("GET", api.PathGrants+"/"+w.id, in.agentToken, nil, nil) }},
+		{"approve", func(w *work) error {
+			return in.call("POST", api.PathGrants+"/"+w.id+"/approve", in.ownerToken, nil, nil)
+		}},
+		{"token", func(w *work) error {
+			var t api.Token
+			err := in.call("POST", api.PathGrants+"/"+w.id+"/token", in.agentToken, nil, &t)
+			w.token = t.AuthzJWT
+			return err
+		}},
+		{"consume", func(w *work) error {
+			var c api.Consumed
+			if err := in.call("POST", api.PathGrants+"/"+w.id+"/consume", w.token, nil, &c); err != nil {
+				return err
+			}
+			if c.Status != "consumed" {
+				return fmt.Errorf("consume %s: %s %s", w.id, c.Status, c.Error)
+			}
+			return nil
+		}},
+	}
+	var items []*work
+	for i, s := range steps {
+		feed := items
+		if i == 0 {
+			feed = nil // the first step makes the grants until time is up
+		}
+		done, times, took, err := b.drive(clients, feed, s.do)
+		if err != nil {
+			return fmt.Errorf("%s with %d clients: %w", s.name, clients, err)
+		}
+		items = done
+		report(s.name, clients, times, took)
+	}
+	return nil
+}
+
+// drive runs do with so many clients at once, over the items or, without
+// items, over new ones until the time is up or enough have been made.
+func (b *bench) drive(clients int, items []*work, do func(*work) error) (done []*work, times []time.Duration, took time.Duration, err error) {
+	const most = 9000 // pending requests that the configured limit admits
+	var mu sync.Mutex
+	next := 0
+	fresh := items == nil
+	begin := time.Now()
+	take := func() *work {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || b.ctx.Err() != nil || time.Since(begin) > b.length {
+			return nil
+		}
+		if fresh {
+			if next++; next > most {
+				return nil
+			}
+			return &work{}
+		}
+		if next == len(items) {
+			return nil
+		}
+		next++
+		return items[next-1]
+	}
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for w := take(); w != nil; w = take() {
+				t := time.Now()
+				e := do(w)
+				d := time.Since(t)
+				mu.Lock()
+				if e != nil && err == nil {
+					err = e
+				}
+				done, times = append(done, w), append(times, d)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return done, times, time.Since(begin), err
+}
+
+func report(name string, clients int, times []time.Duration, took time.Duration) {
+	slices.Sort(times)
+	if len(times) == 0 {
+		return
+	}
+	ms := func(p float64) float64 { return float64(times[int(p*float64(len(times)-1))].Microseconds()) / 1000 }
+	fmt.Printf("| %s | %d | %.0f | %.2f | %.2f |\n", name, clients, float64(len(times))/took.Seconds(), ms(0.5), ms(0.99))
+}
+
+// rawTransactions is the floor: one row a transaction, WAL, synchronous=FULL,
+// on the same disk, no HTTP, no tokens, no log.
+func (b *bench) rawTransactions() error {
+	db, err := sql.Open("sqlite", filepath.Join(b.dir, "raw.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)"); err != nil {
+		return err
+	}
+	_, times, took, err := b.drive(1, nil, func(*work) error {
+		_, err := db.Exec("INSERT INTO t (v) VALUES (?)", "a row of about the size that a small request has, give or take")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	report("raw SQLite transaction", 1, times, took)
+	return nil
+}
