@@ -286,8 +286,11 @@ func (a *Authority) wrap(err error) error {
 }
 
 // swap stores the next state of a grant and tells those who wait for it.
-func (t *txn) swap(next grant.Grant) error {
-	if err := store.SwapGrant(t, next, t.a.db.Fence()); err != nil {
+func (t *txn) swap(next grant.Grant) error { return t.swapDecided(next, store.NoRecord) }
+
+// swapDecided is swap with the index of the record that holds the decision.
+func (t *txn) swapDecided(next grant.Grant, record int64) error {
+	if err := store.SwapGrant(t, next, record, t.a.db.Fence()); err != nil {
 		return err
 	}
 	t.OnCommit(func() { t.a.hub.publish(next) })

@@ -267,14 +267,11 @@ func (p Proof) given() bool { return p.Assertion != nil || p.Signature != "" }
 
 // settle stores a decision and its record together.
 func (t *txn) settle(next grant.Grant, rec decisionRecord) error {
-	if err := t.swap(next); err != nil {
-		return err
-	}
 	index, err := t.record(recordDecision, next.ID, next.Request.Requester, rec)
 	if err != nil {
 		return err
 	}
-	return store.SetDecisionRecord(t, next.ID, index)
+	return t.swapDecided(next, index)
 }
 
 // enough compares the strength of an approval with what the grant needs.

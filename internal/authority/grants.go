@@ -319,7 +319,7 @@ func (a *Authority) statementOf(g grant.Grant, reach Reach) statement.Statement 
 		s.Expiry = &end
 	}
 	if c := req.Context; c != nil {
-		s.Executable, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Cwd, c.UID, c.Stdin
+		s.Executable, s.Interpreters, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Interpreters, c.Cwd, c.UID, c.Stdin
 	}
 	return s
 }

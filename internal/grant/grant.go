@@ -105,10 +105,11 @@ type Context struct {
 	Executable string            `json:"resolved_executable,omitempty"`
 	Bindings   map[string]string `json:"context_bindings,omitempty"`
 
-	File  *statement.File `json:"executable_file,omitempty"`
-	Cwd   *statement.File `json:"cwd,omitempty"`
-	UID   *uint64         `json:"uid,omitempty"`
-	Stdin *string         `json:"stdin,omitempty"`
+	File         *statement.File  `json:"executable_file,omitempty"`
+	Interpreters []statement.File `json:"interpreters,omitempty"` // of a #! line, in order
+	Cwd          *statement.File  `json:"cwd,omitempty"`
+	UID          *uint64          `json:"uid,omitempty"`
+	Stdin        *string          `json:"stdin,omitempty"`
 }
 
 // Request is what a principal asked for. Requester is always the one that the

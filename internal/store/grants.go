@@ -62,10 +62,14 @@ func InsertGrant(tx Tx, g grant.Grant, reuseKey []byte, bytes int) error {
 	return err
 }
 
+// NoRecord leaves a grant's decision record as it is.
+const NoRecord = -1
+
 // SwapGrant replaces the grant by its next state if nobody did so before:
 // the stored version must be next.Version-1. The fence ties the write to the
-// one signer. ErrConflict means that another swap came first.
-func SwapGrant(tx Tx, next grant.Grant, fence int64) error {
+// one signer. record is the index of the log record that holds the decision,
+// or NoRecord. ErrConflict means that another swap came first.
+func SwapGrant(tx Tx, next grant.Grant, record, fence int64) error {
 	decision, decided := "", int64(0)
 	if next.Decision != nil {
 		b, err := json.Marshal(next.Decision)
@@ -75,15 +79,10 @@ func SwapGrant(tx Tx, next grant.Grant, fence int64) error {
 		decision, decided = string(b), int64(next.Decision.At)
 	}
 	return mustAffect(tx.Exec(`UPDATE grants SET version=?2, status=?3, type=?4, valid_until=?5, decided=?6, decision=?7,
-		revoked=?8, revoked_by=?9, last_used=?10, uses=?11
+		revoked=?8, revoked_by=?9, last_used=?10, uses=?11, record = CASE WHEN ?13 < 0 THEN record ELSE ?13 END
 		WHERE id=?1 AND version=?2-1 AND (SELECT fence FROM lease) = ?12`,
 		next.ID, next.Version, string(next.Status), string(next.Type), int64(next.ValidUntil), decided, decision,
-		int64(next.Revoked), next.RevokedBy, int64(next.LastUsed), next.Uses, fence))
-}
-
-// SetDecisionRecord notes which log record holds the decision on a grant.
-func SetDecisionRecord(tx Tx, id string, index int64) error {
-	return mustAffect(tx.Exec(`UPDATE grants SET record = ?2 WHERE id = ?1`, id, index))
+		int64(next.Revoked), next.RevokedBy, int64(next.LastUsed), next.Uses, fence, record))
 }
 
 // DecisionRecord reads the index of the decision's log record, -1 for none.
