@@ -52,7 +52,7 @@ type Record struct {
 }
 
 // Erased reports whether only the leaf of the record is left.
-func (r Record) Erased() bool { return r.Salt == nil && r.Body == nil }
+func (r Record) Erased() bool { return len(r.Salt) == 0 && len(r.Body) == 0 }
 
 // LeafOf is the leaf of a record: SHA-256 over
 //

@@ -153,6 +153,7 @@ type suspect struct {
 	// why is set if the record does not give the leaf stored beside it. Else
 	// the stored hash (level, n) differs from want.
 	why   string
+	bare  bool // the record is such that it gives no leaf at all
 	level int
 	n     int64
 	want  tlog.Hash // the record's own hash, for level 0
@@ -171,8 +172,9 @@ type checker struct {
 
 	suspect *suspect
 	stop    *Mismatch
-	passed  point  // the largest one that fitted
+	passed  int64  // size of the largest point that fitted
 	failed  *point // the smallest one that did not
+	before  int64  // size of the largest one that fitted before failed
 	report  Report
 }
 
@@ -228,7 +230,7 @@ func (k *checker) record(r Record, masked bool) error {
 			return err
 		}
 		if k.suspect == nil {
-			k.suspect = &suspect{index: r.Index, why: why, want: tlog.RecordHash(leaf[:])}
+			k.suspect = &suspect{index: r.Index, why: why, bare: len(r.Salt) != SaltSize, want: tlog.RecordHash(leaf[:])}
 		}
 	}
 	return k.grow(tlog.RecordHash(leaf[:]))
@@ -314,10 +316,10 @@ func (k *checker) reach() {
 		p := k.points[0]
 		k.points = k.points[1:]
 		if k.root() == p.Root {
-			k.passed = p
+			k.passed = p.Size
 			k.report.Compared = append(k.report.Compared, p.name)
 		} else if k.failed == nil {
-			k.failed = &p
+			k.failed, k.before = &p, k.passed
 		}
 	}
 }
@@ -366,28 +368,24 @@ func (k *checker) mismatch(src Source, c Checkpoint) *Mismatch {
 
 // rewritten is for records and hashes that fit each other, but not f.
 func (k *checker) rewritten(f point) *Mismatch {
-	from := int64(0)
-	if k.passed.Size < f.Size {
-		from = k.passed.Size
+	m := &Mismatch{Kind: RootDiffers, Index: k.before, Detail: "the root differs from that of " + f.name}
+	if last := f.Size - 1; last > k.before {
+		m.Detail += fmt.Sprintf(": one of the records %d to %d was replaced together with the hashes stored for it", k.before, last)
+	} else {
+		m.Detail += ": it was replaced together with the hashes stored for it"
 	}
-	m := &Mismatch{Kind: RootDiffers, Index: from}
-	switch {
-	case f.Size == 0:
-		m.Detail = fmt.Sprintf("%s has another root than an empty log", f.name)
-	case f.Size-from == 1:
-		m.Detail = fmt.Sprintf("the root differs from that of %s: it was replaced together with the hashes stored for it", f.name)
-	default:
-		m.Detail = fmt.Sprintf("the root differs from that of %s: one of the records %d to %d was replaced together with the hashes stored for it", f.name, from, f.Size-1)
+	if k.passed >= f.Size {
+		m.Detail += "; a checkpoint that fits them was signed as well, so two histories have been signed"
 	}
 	return m
 }
 
 // innocent reports whether a signed root covers the record as it is now.
-func (k *checker) innocent(index int64) bool { return k.passed.Size > index }
+func (k *checker) innocent(index int64) bool { return k.passed > index }
 
 func (k *checker) classifyContent(s suspect) *Mismatch {
-	right := k.innocent(s.index)
-	if !right && k.stored != nil {
+	right := !s.bare && k.innocent(s.index)
+	if !s.bare && !right && k.stored != nil {
 		h, err := k.stored.ReadHashes([]int64{tlog.StoredHashIndex(0, s.index)})
 		right = err == nil && len(h) == 1 && h[0] == s.want
 	}

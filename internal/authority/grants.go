@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"vogt/internal/detail"
+	"vogt/internal/fault"
 	"vogt/internal/flow"
 	"vogt/internal/grant"
 	"vogt/internal/statement"
@@ -136,6 +137,7 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	if err := store.InsertGrant(t, g, key, size); err != nil {
 		return Created{}, err
 	}
+	fault.Point("authority.create")
 	if _, err := t.record(recordRequest, g.ID, p.Email, requestRecordOf(g, "asked")); err != nil {
 		return Created{}, err
 	}

@@ -374,8 +374,8 @@ func (a *Authority) Consistency(ctx context.Context, older, newer int64) (p audi
 	return p, err
 }
 
-// Records reads a page of the log. A person sees what concerns it and its
-// agents, an agent what concerns itself.
+// Records reads a page of the log. A person sees all of it, as in an export,
+// an agent what concerns itself.
 func (a *Authority) Records(ctx context.Context, by Actor, f store.LogFilter) ([]audit.Record, int64, error) {
 	if !by.Known() && by.Means != Management {
 		return nil, 0, errUnauthenticated()
@@ -454,7 +454,7 @@ func (a *Authority) Receipt(ctx context.Context, by Actor, id string) (*api.Rece
 	err := a.view(ctx, func(tx store.Tx) error {
 		g, err := store.GrantByID(tx, id)
 		if err != nil || !by.party(g) {
-			return errNoGrant(err)
+			return errNoGrant(orNotFound(err))
 		}
 		if g.Decision == nil {
 			return problem(400, "Nobody has decided this yet", "", "").kind("grant_not_approved")

@@ -10,6 +10,7 @@ package catalog
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"vogt/internal/detail"
 	"vogt/internal/reading"
@@ -37,19 +38,66 @@ func Describe(call reading.Call, resolved, runAs string) []detail.Detail {
 }
 
 // decides reports whether the call is one of Vogt's own verbs that permit or
-// trust something, by whatever path the program was named.
+// trust something, by whatever path the program was named, or starts one
+// through a program that does nothing but start others. It catches mistakes:
+// what a script or a renamed copy does only shows when it calls the authority,
+// where a login alone decides nothing.
 func decides(call reading.Call, resolved string) bool {
-	names := []string{call.Program, resolved[strings.LastIndexByte(resolved, '/')+1:]}
-	if !slices.ContainsFunc(names, func(name string) bool {
-		return name == "vogt" || name == "vogtd" || name == "apes"
-	}) {
-		return false
-	}
-	words := slices.DeleteFunc(slices.Clone(call.Argv[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
-	for _, verb := range []string{"approve", "up", "resume", "add", "rotate-key", "register", "register-user", "enroll", "delegate", "allow", "set", "login", "trust", "serve"} {
-		if slices.Contains(words, verb) {
+	programs := []string{baseName(call.Program), baseName(resolved)}
+	for _, program := range programs {
+		if verb(program, call.Argv[1:]) {
 			return true
 		}
 	}
-	return call.Program == "vogtd"
+	if !slices.ContainsFunc(programs, opens) {
+		return false
+	}
+	words := strings.FieldsFunc(strings.Join(call.Argv[1:], " "), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\"'`$(){};&|<>=", r)
+	})
+	for i, word := range words {
+		if verb(baseName(word), words[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// baseName is the last element of a path of any system, as file systems that
+// ignore case would find it.
+func baseName(path string) string {
+	path = path[strings.LastIndexAny(path, `/\`)+1:]
+	return strings.TrimSuffix(strings.ToLower(path), ".exe")
+}
+
+// verb reports whether the program is Vogt's and the words name something
+// that permits or trusts.
+func verb(program string, words []string) bool {
+	switch program {
+	case "vogtd":
+		return true
+	case "vogt", "apes":
+	default:
+		return false
+	}
+	return slices.ContainsFunc(words, func(w string) bool {
+		switch w {
+		case "approve", "confirm", "sign", "accept", "trust", "up", "serve", "resume", "add", "rotate-key", "register",
+			"register-user", "enroll", "spawn", "delegate", "allow", "set", "login":
+			return true
+		}
+		return false
+	})
+}
+
+// opens reports whether the program is there to start another one that its
+// words name.
+func opens(program string) bool {
+	switch program {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "busybox", "pwsh", "powershell", "cmd",
+		"env", "exec", "command", "nice", "nohup", "setsid", "timeout", "time", "stdbuf", "script", "xargs", "watch", "strace",
+		"sudo", "doas", "su", "runuser", "setpriv", "unshare", "chroot", "systemd-run", "ssh", "tmux", "screen":
+		return true
+	}
+	return strings.HasPrefix(program, "ld-") // the dynamic loader, started as a program
 }

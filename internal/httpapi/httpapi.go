@@ -21,6 +21,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"vogt/internal/api"
 	"vogt/internal/authority"
@@ -62,6 +63,9 @@ func New(c Config) (http.Handler, error) {
 	s := &server{
 		Config: c, issuerHost: issuer.Host, pagesHost: pages.Host,
 		issuerOrigin: cfg.Issuer, pagesOrigin: cfg.PagesOrigin, mux: http.NewServeMux(),
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
 	}
 	if s.discovery, err = json.Marshal(discovery(cfg.Issuer)); err != nil {
 		return nil, err
@@ -111,8 +115,11 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) recover(w http.ResponseWriter, r *http.Request) {
 	p := recover()
-	if p == nil || p == http.ErrAbortHandler {
+	switch p {
+	case nil:
 		return
+	case http.ErrAbortHandler:
+		panic(p) // the connection is to end without an answer's end
 	}
 	s.Log.Error("a handler failed", "panic", p, "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
 	writeProblem(w, &authority.Error{Status: 500, Title: "The authority failed", Detail: "The authority's log file has the cause."})
@@ -139,6 +146,18 @@ func (s *server) handle(pattern string, fn handler) {
 		if err != nil {
 			s.fail(w, r, err)
 		}
+	})
+}
+
+// signedIn wires a handler that answers nobody without a login.
+func (s *server) signedIn(pattern string, fn handler) {
+	s.handle(pattern, func(c *call) error {
+		if c.actor.Means == authority.Anonymous {
+			return &authority.Error{
+				Status: 401, Kind: "unauthorized", Title: "Not logged in", Detail: "The call carries no login.", Hint: "Log in: vogt login.",
+			}
+		}
+		return fn(c)
 	})
 }
 
@@ -216,6 +235,11 @@ func (c *call) body(v any) error {
 		if mt, _, err := mime.ParseMediaType(t); err != nil || mt != "application/json" {
 			return &authority.Error{Status: 415, Title: "The body must be JSON", Detail: "Send Content-Type: application/json."}
 		}
+	}
+	// The decoder would replace what is not UTF-8, and something else would be
+	// shown and decided than was sent.
+	if !utf8.Valid(b) {
+		return &authority.Error{Status: 400, Title: "The body is not valid UTF-8", Detail: "Arguments that are not UTF-8 cannot be shown as they would run."}
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return &authority.Error{Status: 400, Title: "The body is not the JSON that is expected here", Detail: describeJSON(err)}

@@ -38,12 +38,12 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		body = compact(body)
+		ext := path.Ext(file.name)
+		body = compact(body, ext)
 		if file.name == "vogt.js" {
 			body = bytes.Join([][]byte{[]byte("const words="), words, []byte(";\n"), body}, nil)
 		}
 		sum := sha256.Sum256(body)
-		ext := path.Ext(file.name)
 		address := "/assets/" + strings.TrimSuffix(file.name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:12]) + ext
 		names[file.name] = address
 		if s.assets[address] == nil {
@@ -65,9 +65,11 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 }
 
 // compact drops indentation, empty lines, lines that are a // comment, and
-// /* */ comments that begin a line. Our own files keep to lines for which that
-// is safe: no string or template literal spans a line break.
-func compact(source []byte) []byte {
+// /* */ comments that begin a line; in a style sheet also spaces around
+// punctuation. Our own files keep to lines for which that is safe: no string
+// or template literal spans a line break.
+func compact(source []byte, ext string) []byte {
+	tighten := strings.NewReplacer(": ", ":", "; ", ";", ", ", ",", " { ", "{", " {", "{", "; }", "}", " }", "}")
 	var out bytes.Buffer
 	comment := false
 	for line := range bytes.Lines(source) {
@@ -80,6 +82,10 @@ func compact(source []byte) []byte {
 			continue
 		}
 		if len(line) == 0 || bytes.HasPrefix(line, []byte("//")) {
+			continue
+		}
+		if ext == ".css" {
+			out.WriteString(tighten.Replace(string(line)))
 			continue
 		}
 		out.Write(line)

@@ -73,10 +73,11 @@ type Session struct {
 	ProofKey []byte
 }
 
-// Ceremony is a passkey call that the browser is to make. Options is the JSON
-// object {"publicKey": …} of WebAuthn level 3, creation or request.
+// Ceremony is a passkey call that the browser is to make. Options is what
+// PublicKeyCredential.parseCreationOptionsFromJSON or
+// parseRequestOptionsFromJSON reads (WebAuthn level 3, section 5.1).
 type Ceremony struct {
-	ID      string          `json:"ceremony"`
+	ID      string          `json:"ceremony,omitempty"`
 	Options json.RawMessage `json:"options"`
 }
 
@@ -159,7 +160,10 @@ type Inbox struct {
 }
 
 // Offer is one reach that the person may choose, narrowest first. The page
-// computes the digest from Statement itself, and posts it with the answer.
+// computes the digest from Statement itself, and posts it with the answer. The
+// narrowest offer's digest stays the same as long as the request does: an open
+// page takes another one for a changed request. The end of a timed offer may
+// differ with every reading; the one that was shown comes back with the answer.
 type Offer struct {
 	Type      grant.Type
 	Duration  time.Duration // of a timed offer, for its label; the end is Statement.Expiry
@@ -217,8 +221,8 @@ type Decision struct {
 
 // Decisions answers requests.
 type Decisions interface {
-	// BeginDecision returns the {"publicKey": …} request options whose challenge
-	// is the digest's 32 bytes.
+	// BeginDecision returns request options whose challenge is the digest's 32
+	// bytes.
 	BeginDecision(ctx context.Context, s Session, c Choice) (json.RawMessage, error)
 	Decide(ctx context.Context, s Session, d Decision) error
 	// Revoke takes an approved or pending request back.

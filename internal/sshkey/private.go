@@ -94,6 +94,9 @@ func readPrivateFile(path string) ([]byte, error) {
 		if errors.As(err, &pathErr) {
 			err = pathErr.Err // the caller names the path
 		}
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w; make a key with: ssh-keygen -t ed25519 -f %s", err, path)
+		}
 		return nil, err
 	}
 	defer file.Close()

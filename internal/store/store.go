@@ -44,7 +44,8 @@ type DB interface {
 	// that any Update has answered before View was called. Writing fails. A
 	// panic in fn comes back as an error. When ctx ends, the next query or
 	// row fails. fn must not call View: the inner call could wait for a
-	// connection that the outer one holds.
+	// connection that the outer one holds. A View that lasts keeps old states
+	// on disk; long results are read in pieces.
 	View(ctx context.Context, fn func(Tx) error) error
 
 	// Fence returns the number that this opening of the database took from

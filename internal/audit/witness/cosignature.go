@@ -43,6 +43,9 @@ func NewKey(name string, seed []byte) (Key, error) {
 	return k, nil
 }
 
+// String is the name, so that a key in a log line does not give itself away.
+func (k Key) String() string { return k.name }
+
 func (k Key) public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) }
 
 // VerifierKey is what others need to verify cosignatures: name+hash+key, with

@@ -89,8 +89,8 @@ async function load(address) {
 async function passkey(kind, options) {
   try {
     const publicKey = kind === "create"
-      ? PublicKeyCredential.parseCreationOptionsFromJSON(options.publicKey)
-      : PublicKeyCredential.parseRequestOptionsFromJSON(options.publicKey);
+      ? PublicKeyCredential.parseCreationOptionsFromJSON(options)
+      : PublicKeyCredential.parseRequestOptionsFromJSON(options);
     return (await navigator.credentials[kind]({ publicKey })).toJSON();
   } catch (e) {
     throw { kind: "passkey", text: e instanceof DOMException && e.name === "NotAllowedError" ? words.cancelled : words.nopasskey };
@@ -338,14 +338,12 @@ async function refresh() {
   if ($("#case")) mergeOpen(fresh);
 }
 
-const digests = root => $$("form.decide [data-digest]", root).map(e => e.dataset.digest).join() + (form() && $("form.decide", root)?.dataset.digest);
-
 // mergeOpen looks whether the open card was closed or changed meanwhile.
 function mergeOpen(fresh) {
   const f = form();
   if (!f || busy) return;
   const theirs = $("form.decide", fresh);
-  if (theirs && theirs.dataset.id === f.dataset.id && digests(fresh) === digests(document)) return;
+  if (theirs && theirs.dataset.id === f.dataset.id && theirs.dataset.digest === f.dataset.digest) return;
   const note = $("#note")?.value, held = $("#page").contains(document.activeElement) && !document.activeElement.closest(".req");
   if ($("#pane")) swapPane(fresh); else swapPage(fresh);
   if (theirs) {
@@ -449,6 +447,7 @@ function contact(e) {
 }
 
 function connect() {
+  source?.close();
   source = new EventSource("/p/events");
   source.addEventListener("alive", e => {
     contact(e);
@@ -463,13 +462,12 @@ function connect() {
   source.onerror = async () => {
     setLive(false);
     if (source?.readyState !== EventSource.CLOSED) return;
-    source = null;
     try {
       await load(location.href);
-      setTimeout(connect, 3000);
     } catch (e) {
-      if (e.kind === "signed-out") ended(); else setTimeout(connect, 3000);
+      if (e.kind === "signed-out") return ended();
     }
+    setTimeout(() => source && connect(), 3000);
   };
 }
 
@@ -504,10 +502,15 @@ function move(step) {
   if (wide.matches && next !== rows[at]) openCard(next.dataset.id, false).catch(failed);
 }
 
+const plainEnter = e => {
+  if (e.key === "Enter" && !e.ctrlKey && !e.metaKey && e.target.closest(".pair")) e.preventDefault();
+};
+document.addEventListener("keypress", plainEnter);
+
 document.addEventListener("keydown", e => {
-  if (e.isComposing || e.altKey || e.defaultPrevented) return;
+  plainEnter(e);
+  if (e.isComposing || e.altKey) return;
   const writing = e.target.closest("textarea,select,input:not([type=radio])"), chord = e.ctrlKey || e.metaKey;
-  if (e.key === "Enter" && e.target.closest(".pair") && !chord) e.preventDefault();
   if (e.repeat) return;
   const keys = body.keys !== "off" && form();
   if (e.key === "Escape" && writing) writing.blur();
@@ -591,12 +594,33 @@ async function register(f) {
 async function awaitTerminal(token) {
   const r = await fetch("/p/setup/state?token=" + encodeURIComponent(token)).catch(() => null);
   if (r?.ok && (await r.json()).state !== "opened") return location.reload();
-  setTimeout(awaitTerminal, 1000, token);
+  setTimeout(awaitTerminal, 500, token);
 }
 
 // --- start -------------------------------------------------------------------
 
-document.addEventListener("visibilitychange", touch);
+// A browser opens few connections to one host. A page that is left, or has not
+// been looked at for a minute, gives its own back.
+let away = 0;
+
+const leave = () => {
+  source?.close();
+  source = null;
+  setLive(false);
+};
+
+const back = () => {
+  clearTimeout(away);
+  if (body.session && !source) connect();
+};
+
+addEventListener("pagehide", leave);
+addEventListener("pageshow", e => e.persisted && back());
+document.addEventListener("visibilitychange", () => {
+  touch();
+  if (document.visibilityState === "visible") return back();
+  away = setTimeout(leave, 60000);
+});
 const told = sessionStorage.getItem("say");
 if (told) {
   sessionStorage.removeItem("say");

@@ -44,7 +44,7 @@ func inOwnMounts(t *testing.T) bool {
 	var refused error
 	for _, attributes := range attempts {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), namespaceVariable+"=1")
+		cmd.Env = append(childEnvironment(), namespaceVariable+"=1")
 		cmd.SysProcAttr = attributes
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
@@ -295,7 +295,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	// By its own link the binary can be run even where its folder is closed.
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), dirVariable+"="+filepath.Join(base, "data"))
+	cmd.Env = append(childEnvironment(), dirVariable+"="+filepath.Join(base, "data"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: "+t.Name()) {
 		t.Errorf("as another user: %v\n%s", err, out)

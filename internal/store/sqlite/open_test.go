@@ -442,3 +442,37 @@ func TestForeignLock(t *testing.T) {
 		t.Errorf("update after it: %v", err)
 	}
 }
+
+// TestViewWaits: views beyond the number of readers wait, and need not wait
+// for ever.
+func TestViewWaits(t *testing.T) {
+	db := open(t, Options{Dir: t.TempDir(), Migrations: pairSchema(), Readers: 1})
+	running, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- db.View(context.Background(), func(store.Tx) error {
+			close(running)
+			<-release
+			return nil
+		})
+	}()
+	<-running
+	ctx, cancel := context.WithCancel(context.Background())
+	waiting := make(chan error)
+	go func() {
+		waiting <- db.View(ctx, func(store.Tx) error {
+			t.Error("a cancelled view ran")
+			return nil
+		})
+	}()
+	cancel()
+	if err := <-waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	close(release)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := count(t, db); n != 0 {
+		t.Errorf("%d rows, want 0", n)
+	}
+}

@@ -550,12 +550,16 @@ func chooseCuts(random *rand.Rand, calls []*call, n int) map[int]bool {
 			sharp = append(sharp, 2*i, 2*i+1)
 		}
 	}
-	cuts := map[int]bool{2*len(calls) - 1: true}
-	for len(cuts) < n/2 {
-		cuts[sharp[random.IntN(len(sharp))]] = true
+	cuts := map[int]bool{2*len(calls) - 1: true} // the end
+	for _, i := range random.Perm(len(sharp)) {
+		if len(cuts) < n/2 {
+			cuts[sharp[i]] = true
+		}
 	}
-	for len(cuts) < n {
-		cuts[random.IntN(2*len(calls))] = true
+	for _, i := range random.Perm(2 * len(calls)) {
+		if len(cuts) < n {
+			cuts[i] = true
+		}
 	}
 	return cuts
 }

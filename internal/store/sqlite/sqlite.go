@@ -216,7 +216,8 @@ func (db *DB) start(ctx context.Context, reserve *ballast) (err error) {
 		wc.close()
 		return err
 	}
-	// Only now is every name in the directory there to stay.
+	// SQLite syncs the directory when it makes a journal or a log; the names
+	// that this package made do not depend on that.
 	if err := syncDir(db.opts.Dir); err != nil {
 		wc.close()
 		db.closeReaders()

@@ -1,0 +1,16 @@
+package authority
+
+import "context"
+
+// Expire writes down what has run out, as Run does every second.
+func (a *Authority) Expire(ctx context.Context) error { return a.expire(ctx) }
+
+// Tidy deletes what has run out and rotates keys, as Run does every minute.
+func (a *Authority) Tidy(ctx context.Context) error { return a.tidy(ctx) }
+
+// Ceremonies counts what waits in memory.
+func (a *Authority) Ceremonies() int {
+	a.once.mu.Lock()
+	defer a.once.mu.Unlock()
+	return len(a.once.all)
+}

@@ -1,0 +1,246 @@
+package pages_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"vogt/internal/api"
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/pages"
+	"vogt/internal/statement"
+)
+
+// checks runs in a page and returns what is wrong with it: sideways scroll,
+// headings, landmarks, names of controls, references, small targets.
+const checks = `(() => {
+	const wrong = [], all = s => [...document.querySelectorAll(s)];
+	all("details").forEach(d => d.open = true);
+	const over = document.documentElement.scrollWidth - innerWidth;
+	if (over > 0) {
+		const wide = all("body *").filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".vh,.skip")).slice(0, 3).map(e => e.outerHTML.slice(0, 80));
+		wrong.push("scrolls sideways by " + over + " px: " + wide.join(" | "));
+	}
+	const shown = e => e.checkVisibility();
+	const levels = all("h1,h2,h3,h4").filter(shown).map(h => Number(h.tagName[1]));
+	if (levels.filter(l => l === 1).length !== 1) wrong.push("h1: " + levels.filter(l => l === 1).length);
+	levels.reduce((before, l) => { if (l > before + 1) wrong.push("heading jumps from " + before + " to " + l); return l; }, 0);
+	if (all("main").length !== 1) wrong.push("main: " + all("main").length);
+	if (!document.documentElement.lang) wrong.push("no lang");
+	const name = e => (e.getAttribute("aria-label") || (e.getAttribute("aria-labelledby") || "").split(/\s+/).map(i => document.getElementById(i)?.textContent).join("") || e.textContent).trim();
+	for (const e of all("nav,form,[role=region]")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby") && !e.matches(".panel")) wrong.push("no label: " + e.outerHTML.slice(0, 80));
+	for (const e of all("button,a[href],summary")) if (!name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
+	for (const e of all("input,select,textarea")) if (!e.labels.length) wrong.push("no label: " + e.outerHTML.slice(0, 80));
+	for (const e of all("svg")) if (e.getAttribute("aria-hidden") !== "true" && !e.getAttribute("aria-label")) wrong.push("picture without words");
+	for (const e of all("[aria-labelledby],[aria-describedby]")) for (const a of ["aria-labelledby", "aria-describedby"]) for (const i of (e.getAttribute(a) || "").split(/\s+/)) if (i && !document.getElementById(i)) wrong.push(a + " points nowhere: " + i);
+	const ids = all("[id]").map(e => e.id);
+	for (const i of new Set(ids)) if (ids.filter(x => x === i).length > 1) wrong.push("id twice: " + i);
+	for (const e of all("dl > *")) if (e.tagName !== "DIV") wrong.push("dl holds " + e.tagName);
+	for (const e of all("[style],style,script:not([src])")) wrong.push("inline: " + e.outerHTML.slice(0, 60));
+	for (const e of all("*")) for (const a of e.attributes) if (a.name.startsWith("on")) wrong.push("handler: " + a.name);
+	if (matchMedia("(pointer: coarse)").matches) for (const e of all("button,.btn,.nav a,.reach label")) {
+		const r = e.getBoundingClientRect();
+		if (shown(e) && r.width && (r.height < 44 || r.width < 40)) wrong.push("small target " + Math.round(r.width) + "x" + Math.round(r.height) + ": " + e.textContent.trim().slice(0, 30));
+	}
+	const pair = document.querySelector(".pair");
+	if (pair && shown(pair)) {
+		const [no, yes] = [...pair.querySelectorAll(".btn")].map(e => e.getBoundingClientRect());
+		if (no.right > yes.left || yes.left - no.right < 11 || Math.abs(no.width - yes.width) > 1 || Math.abs(no.height - yes.height) > 1) wrong.push("yes and no do not weigh the same");
+		if (!all(".pair .btn").map(e => e.dataset.answer).join().startsWith("deny,allow")) wrong.push("Deny is not on the left");
+	}
+	return wrong;
+})()`
+
+// phone is a small touch screen.
+func (b *tab) phone(dark bool) {
+	b.t.Helper()
+	b.viewport(360, 740, dark)
+	b.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile, chromedp.EmulateTouch))
+}
+
+func (b *tab) check(name string) {
+	b.t.Helper()
+	for _, w := range eval[[]string](b, checks) {
+		b.t.Errorf("%s: %s", name, w)
+	}
+}
+
+// gallery makes one thing of every kind and returns the addresses of all
+// pages by name.
+func gallery(t *testing.T, s *site) map[string]string {
+	a := s.authority
+	ids := s.populate()
+	now := time.Now()
+	ask := func(words ...string) string {
+		return a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words, Reason: "Because it is needed."}, detail.Medium)
+	}
+	do := func(id string, events ...grant.Event) string {
+		if err := a.Apply(id, events...); err != nil {
+			t.Fatal(err)
+		}
+		return "/grants/" + id
+	}
+	yes := func(kind grant.Type, until time.Time, note string) grant.Event {
+		ev := grant.Approve{Type: kind, Decision: grant.Decision{By: mara, At: grant.At(now), Strength: grant.Click, Note: note}}
+		if !until.IsZero() {
+			ev.Until = grant.At(until)
+		}
+		return ev
+	}
+	later := now.Add(time.Hour)
+	paths := map[string]string{
+		"inbox": "/", "card": "/grants/" + ids["risky"], "card-crossing": "/grants/" + ids["crossing"],
+		"agents": "/agents", "agent": "/agents/" + url.PathEscape(claude), "activity": "/activity", "health": "/health", "account": "/account",
+		"login": "/login?next=/grants/x", "setup-expired": "/setup?token=x", "missing": "/nothing",
+		"enroll": "/enroll?name=codex&key=" + url.QueryEscape(someKey), "enroll-bad": "/enroll?name=Not+A+Name&key=ssh-rsa+AAAA",
+		"once":      do(ask("make", "test"), yes(grant.Once, later, "")),
+		"used":      do(ask("make", "lint"), yes(grant.Once, later, "fine"), grant.Consume{At: grant.At(now)}),
+		"timed":     do(ask("npm", "ci"), yes(grant.Timed, later, "")),
+		"always":    do(ask("git", "fetch"), yes(grant.Always, time.Time{}, "")),
+		"denied":    do(ask("git", "push", "--force"), grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(now), Strength: grant.Click, Note: "Only clean dist/. shared-cache belongs to admin, too."}}),
+		"revoked":   do(ask("docker", "ps"), yes(grant.Always, time.Time{}, ""), grant.Revoke{By: mara, At: grant.At(now)}),
+		"withdrawn": do(ask("docker", "kill", "db"), grant.Revoke{By: claude, At: grant.At(now)}),
+	}
+	expired := ask("npm", "install", "sharp@0.34.5")
+	a.Wait(expired, now.Add(-31*time.Minute), now.Add(-time.Minute))
+	paths["nobody"] = "/grants/" + expired
+	for name, n := range map[string]pages.NewTrust{
+		"trust-add":    {Operation: api.TrustAgentAdd, Params: map[string]string{"name": "codex", "public_key": someKey}},
+		"trust-key":    {Operation: api.TrustKeyAdd, Params: map[string]string{"public_key": someKey}},
+		"trust-device": {Operation: api.TrustDevice, Params: map[string]string{"name": "laptop"}},
+		"trust-rotate": {Operation: api.TrustAgentRotate, Params: map[string]string{"email": claude, "public_key": someKey}},
+		"trust-resume": {Operation: api.TrustAgentResume, Params: map[string]string{"email": claude}},
+		"trust-other":  {Operation: "something.new", Params: map[string]string{"x": "y"}},
+	} {
+		paths[name] = "/trust/" + a.NewTrust(n)
+	}
+	long := strings.Repeat("a", 250)
+	folder := "/" + long
+	paths["card-long"] = "/grants/" + a.Ask(grant.Request{Requester: claude, Host: long, Type: grant.Once, Audience: long, RunAs: long,
+		Command: []string{"/" + long + "/" + long, long, strings.Repeat("word ", 400), ""}, Reason: long + " " + strings.Repeat("words ", 100),
+		Permissions: []string{long}, Context: &grant.Context{Executable: folder, Cwd: &statement.File{Path: &folder}}}, detail.Unrated)
+	paths["card-huge"] = "/grants/" + a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: []string{"sh", "-c", strings.Repeat("echo line of a long script\n", 8000)}}, detail.High)
+	var many []string
+	for i := range 500 {
+		many = append(many, fmt.Sprintf("file-%03d", i))
+	}
+	paths["card-many"] = "/grants/" + a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: append([]string{"rm"}, many...)}, detail.High)
+	a.AddKey(mara, pages.Key{ID: "1", Name: "mara@laptop", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: now, Dormant: later})
+	a.AddToken(mara, "vogt on laptop")
+	a.SetLog(20, false)
+	return paths
+}
+
+// everyPage looks at each page in both languages, on a phone and on a desk.
+func everyPage(t *testing.T, b *tab) {
+	b.enter()
+	paths := gallery(t, b.s)
+	for _, tongue := range []string{"en", "de"} {
+		for name, path := range paths {
+			separator := "?"
+			if strings.Contains(path, "?") {
+				separator = "&"
+			}
+			b.phone(false)
+			b.visit(path + separator + "lang=" + tongue)
+			if lang := eval[string](b, `document.documentElement.lang`); lang != tongue {
+				t.Errorf("%s is in %q, want %q", name, lang, tongue)
+			}
+			b.shot(name + ".360." + tongue)
+			b.check(name + " on a phone, " + tongue)
+			b.viewport(1440, 900, tongue == "de")
+			b.shot(name + ".1440." + tongue)
+			b.check(name + " on a desk, " + tongue)
+			// 320 px is what 400 % zoom leaves of 1280.
+			b.viewport(320, 740, false)
+			b.check(name + " at 320 px, " + tongue)
+		}
+	}
+	// Colours follow the system, and the account's choice beats it.
+	background := `getComputedStyle(document.body).backgroundColor`
+	b.viewport(1440, 900, true)
+	dark := eval[string](b, background)
+	b.viewport(1440, 900, false)
+	light := eval[string](b, background)
+	b.visit("/account?theme=dark")
+	if chosen := eval[string](b, background); chosen != dark || dark == light {
+		t.Errorf("light %s, dark %s, chosen dark %s", light, dark, chosen)
+	}
+	b.forcedColors()
+	b.visit("/grants/" + strings.TrimPrefix(paths["card"], "/grants/"))
+	b.check("card in forced colours")
+}
+
+func (b *tab) forcedColors() {
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}})
+		return err
+	}))
+}
+
+// hostileWords puts an attack into every field that an agent, a machine or a
+// person fills in, and looks at the page that a browser makes of it.
+func hostileWords(t *testing.T, b *tab) {
+	a := b.s.authority
+	b.enter()
+	attacks := []string{
+		`<img src=x onerror="window.pwned=1">`, `"><script>window.pwned=1</script>`, `' onmouseover='window.pwned=1`,
+		`javascript:window.pwned=1`, `</textarea></pre></code><h1 id="fake">Low risk</h1>`, `{{.Secret}} ${window.pwned=1}`,
+		"\u202egnp.exe\u202c", "zero\u200bwidth", "line\nbreak\r\x1b[31mred", "p\u0430ypal", `<!--`, `&lt;b&gt;`, `https://evil.example/`, "[a](https://evil.example)",
+	}
+	all := strings.Join(attacks, " ")
+	file := statement.File{Path: &all}
+	for _, attack := range append(attacks, all) {
+		agent := attack + "@agents"
+		a.AddAgent(agent, attack)
+		id := a.Ask(grant.Request{Requester: agent, Host: attack, Audience: attack, RunAs: attack, Type: grant.Once, Command: []string{attack, attack}, Reason: attack,
+			Permissions: []string{attack}, Details: []detail.Wire{{Display: attack}, {Action: attack}},
+			Context: &grant.Context{Executable: attack, Cwd: &file, File: &file, Stdin: &attack}}, detail.High)
+		b.innocent("/grants/"+id, attack)
+		if err := a.Apply(id, grant.Deny{Decision: grant.Decision{By: attack, At: grant.At(time.Now()), Strength: grant.Strength(attack), Note: attack}}); err != nil {
+			t.Fatal(err)
+		}
+		b.innocent("/grants/"+id, attack)
+		b.innocent("/trust/"+a.NewTrust(pages.NewTrust{Operation: api.TrustAgentAdd, Params: map[string]string{"name": attack, "public_key": attack, attack: attack}}), attack)
+		b.innocent("/agents/"+url.PathEscape(agent), attack)
+		b.innocent("/enroll?name="+url.QueryEscape(attack)+"&key="+url.QueryEscape(attack), attack)
+		b.innocent("/login?next="+url.QueryEscape(attack), attack)
+		b.innocent("/setup?token="+url.QueryEscape(attack), attack)
+	}
+	a.AddKey(mara, pages.Key{Name: all, Fingerprint: all})
+	a.AddToken(mara, all)
+	for _, path := range []string{"/", "/agents", "/activity", "/account"} {
+		b.innocent(path, all)
+	}
+	b.shot("hostile.1440")
+}
+
+// innocent visits path and looks for what only an attack would have brought.
+func (b *tab) innocent(path, attack string) {
+	b.t.Helper()
+	b.visit(path)
+	for _, w := range eval[[]string](b, `(() => {
+		const wrong = [], all = s => [...document.querySelectorAll(s)];
+		if (window.pwned) wrong.push("script ran");
+		if (all("#fake,img,iframe,object,embed,base,meta[http-equiv]").length) wrong.push("foreign element");
+		if (all("script").length !== 1) wrong.push("scripts: " + all("script").length);
+		for (const e of all("*")) for (const a of e.attributes) if (a.name.startsWith("on")) wrong.push("handler " + a.name);
+		for (const e of all("a[href],form[action],use,link,script")) {
+			const to = e.href?.baseVal ?? e.href ?? e.action ?? e.src;
+			if (new URL(to || e.src, location.href).origin !== location.origin) wrong.push("leads away: " + to);
+		}
+		if (/[\u200b\u202a-\u202e\u2066-\u2069\u001b\r]/.test(document.body.innerText)) wrong.push("invisible character shown as itself");
+		if (document.title.includes("pwned") || document.title.includes("evil")) wrong.push("foreign words in the title");
+		return wrong;
+	})()`) {
+		b.t.Errorf("%s with %q: %s", path, attack, w)
+	}
+}

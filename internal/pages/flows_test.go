@@ -1,0 +1,551 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"context"
+
+	"vogt/internal/api"
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/pages"
+)
+
+// The public key of agents in these tests; nobody needs its private half.
+const someKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKmx0Kj2uoW5uF4wPvr0HbbH9EKHYMyaZ8Ht7gkM1UZE agent"
+
+// TestBrowser runs what people do in a real Chromium, with passkeys of a
+// virtual authenticator. Its parts share one browser, each with a profile and
+// a port of its own.
+func TestBrowser(t *testing.T) {
+	browser := newBrowser(t)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *tab)
+	}{
+		{"set-up belongs to one browser", setUpOnce},
+		{"sign in, out, and without the key", signInAndOut},
+		{"live inbox", liveInbox},
+		{"not live", notLive},
+		{"allow by click", allowByClick},
+		{"deny with a note by keyboard", denyByKey},
+		{"keys never answer by accident", keysAreCareful},
+		{"passkey for more", passkeyForMore},
+		{"changed request", changedRequest},
+		{"arm delay", armDelay},
+		{"agents and trust", agentsAndTrust},
+		{"without JavaScript", withoutScript},
+		{"hostile words", hostileWords},
+		{"every page", everyPage},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			b := newTab(t, browser, newSite(t, time.Now))
+			b.viewport(1440, 900, false)
+			part.run(t, b)
+		})
+	}
+}
+
+// another opens a second profile on the same pages.
+func (b *tab) another() *tab {
+	b.t.Helper()
+	// The browser is the parent of b's own context.
+	other := newTab(b.t, b.browser, b.s)
+	other.viewport(1440, 900, false)
+	return other
+}
+
+func setUpOnce(t *testing.T, b *tab) {
+	token := b.s.authority.SetUpLink()
+	path := "/setup?token=" + url.QueryEscape(token)
+	b.visit(path)
+	b.wait(`document.querySelectorAll(".digits span").length === 4`)
+	b.shot("setup.1440.light")
+	b.run(chromedp.Reload())
+	b.wait(`document.querySelectorAll(".digits span").length === 4`)
+
+	thief := b.another()
+	thief.visit(path)
+	thief.wait(thief.has("Opened in another browser first"))
+	if n := eval[int](thief, `document.querySelectorAll(".digits").length`); n != 0 {
+		t.Error("a second browser sees the digits")
+	}
+	if err := b.s.authority.TypeDigits("0000"); err == nil {
+		t.Fatal("wrong digits were accepted")
+	}
+	if err := b.s.authority.TypeDigits(b.s.authority.Digits()); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`document.querySelector("form[data-owner] button:not([disabled])")`)
+	b.shot("setup2.1440.light")
+	b.run(chromedp.SendKeys("#name", "Mara Lindqvist"), chromedp.SendKeys("#email", "not an address"))
+	b.click("form[data-owner] button")
+	if eval[bool](b, `document.querySelector("#email").validity.valid`) {
+		t.Error("a broken address passes")
+	}
+	b.run(chromedp.SetValue("#email", ""), chromedp.SendKeys("#email", mara))
+	b.click("form[data-owner] button")
+	b.wait(`location.pathname === "/" && ` + b.has("Nothing waits for you"))
+	b.shot("empty.1440.light")
+	b.visit(path)
+	b.wait(b.has("Set-up is done"))
+	cookies := eval[string](b, `document.cookie`)
+	if cookies != "" {
+		t.Errorf("scripts can read cookies: %q", cookies)
+	}
+}
+
+func signInAndOut(t *testing.T, b *tab) {
+	ids := b.person()
+	b.visit("/account")
+	b.wait(`document.querySelector("[data-post='/p/logout']:not([disabled])")`)
+	b.click("[data-post='/p/logout']")
+	b.wait(`location.pathname === "/login"`)
+
+	b.visit("/grants/" + ids["read"])
+	b.wait(`location.pathname === "/login" && ` + b.has("you return to the card"))
+	b.shot("login.1440.light")
+	b.click("[data-login]")
+	b.wait(`location.pathname === "/grants/` + ids["read"] + `"`)
+	b.wait(armedNow)
+
+	// A stolen cookie alone reads, and never decides.
+	cookie := b.cookie("vogt_session")
+	thief := b.another()
+	thief.visit("/login")
+	thief.setCookie("vogt_session", cookie)
+	thief.visit("/grants/" + ids["read"])
+	thief.wait(thief.has("This browser has no key for answers"))
+	thief.wait(`document.querySelector(".live[data-state=on]")`)
+	thief.key(kb.Escape)
+	thief.key(kb.Enter, chromedp.ModifierCtrl)
+	for _, forged := range []string{
+		`fetch("/p/grants/%s/decision", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"}).then(r => r.status)`,
+		`(async () => {
+			const pair = await crypto.subtle.generateKey({name: "ECDSA", namedCurve: "P-256"}, false, ["sign"]);
+			const body = JSON.stringify({answer: "allow", grant_type: "once", digest: document.querySelector("form.decide").dataset.digest, note: ""});
+			const sum = [...new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body)))].map(b => b.toString(16).padStart(2, "0")).join("");
+			const path = "/p/grants/%s/decision", issued = Date.now();
+			const text = ["vogt-click-v1", location.origin, path, sum, issued].join("\n");
+			const sig = new Uint8Array(await crypto.subtle.sign({name: "ECDSA", hash: "SHA-256"}, pair.privateKey, new TextEncoder().encode(text)));
+			const b64 = btoa(String.fromCharCode(...sig)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+			return (await fetch(path, {method: "POST", headers: {"Content-Type": "application/json", "Vogt-Click": issued + "." + b64}, body})).status;
+		})()`,
+	} {
+		if status := eval[int](thief, fmt.Sprintf(forged, ids["read"])); status != 403 {
+			t.Errorf("a cookie without the key got %d", status)
+		}
+	}
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
+		t.Errorf("the request is %s", g.Status)
+	}
+	// The key cannot be read, not even by the page's own script.
+	if extractable := eval[bool](b, `new Promise((ok, no) => {
+		const open = indexedDB.open("vogt", 1);
+		open.onsuccess = () => { const get = open.result.transaction("keys").objectStore("keys").get("click");
+			get.onsuccess = () => { open.result.close(); ok(get.result.key.extractable); }; };
+		open.onerror = no; })`); extractable {
+		t.Error("the click key can be exported")
+	}
+	// Signing out elsewhere ends the session of an open page.
+	b.s.authority.EndAll()
+	b.wait(b.has("You were signed out"))
+	b.shot("signedout.1440.light")
+}
+
+func (b *tab) cookie(name string) (value string) {
+	b.t.Helper()
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		got, err := cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{})
+		for _, c := range got.Cookies {
+			if c.Name == name {
+				value = c.Value
+			}
+		}
+		return err
+	}))
+	if value == "" {
+		b.t.Fatalf("no cookie %s", name)
+	}
+	return value
+}
+
+func (b *tab) setCookie(name, value string) {
+	b.t.Helper()
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: b.s.origin})
+		return err
+	}))
+}
+
+func liveInbox(t *testing.T, b *tab) {
+	a := b.s.authority
+	ids := b.enter()
+	b.wait(`document.querySelectorAll(".req").length === 4`)
+	b.wait(armedNow)
+	b.run(chromedp.Focus("#note"))
+	first := eval[string](b, `document.querySelector(".req").dataset.id`)
+
+	added := a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: []string{"certbot", "renew"}}, detail.Medium)
+	b.wait(`document.querySelector(".req[data-id='` + added + `']")`)
+	if at := eval[int](b, `[...document.querySelectorAll(".req")].findIndex(r => r.dataset.id === "`+added+`")`); at != 4 {
+		t.Errorf("the new card is number %d, want the last", at)
+	}
+	if focus := eval[string](b, `document.activeElement.id`); focus != "note" {
+		t.Errorf("focus moved to %q", focus)
+	}
+	b.wait(`document.querySelector("h1").innerText.startsWith("5 cards") && document.title.startsWith("5 cards") && document.querySelector("#count").innerText.includes("5")`)
+	b.wait(`document.querySelector("#news").textContent === "1 new card"`)
+	if now := eval[string](b, `document.querySelector(".req").dataset.id`); now != first {
+		t.Error("the rows moved under the finger")
+	}
+
+	// Answered on another device: row and open card close with who and how.
+	open := eval[string](b, `document.querySelector("#pane").dataset.card`)
+	for _, id := range []string{ids["connect"], open} {
+		if err := a.Apply(id, grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(time.Now()), Strength: grant.Click}}); err != nil {
+			t.Fatal(err)
+		}
+		b.wait(`document.querySelector(".req[data-id='` + id + `'][data-state=closed] .sub")?.innerText === "Denied by you"`)
+	}
+	b.wait(`document.querySelector("#pane #outcome")?.innerText === "Denied by you" && !document.querySelector("form.decide")`)
+	b.wait(`document.activeElement.id === "outcome"`)
+	b.shot("inbox.closing.1440.light")
+
+	// The rest is answered elsewhere, too: the inbox is empty.
+	for _, id := range []string{ids["read"], ids["crossing"], added} {
+		if err := a.Apply(id, grant.Revoke{By: claude, At: grant.At(time.Now())}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.wait(`document.querySelectorAll(".req:not([data-state])").length === 0`)
+	b.visit("/")
+	b.wait(b.has("Nothing waits for you") + ` && document.querySelector(".live[data-state=on]")`)
+	a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: []string{"make", "test"}}, detail.High)
+	b.wait(`document.querySelectorAll(".req").length === 1`)
+	b.wait(armedNow)
+}
+
+func notLive(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	until(t, "one event stream", func() bool { return b.s.authority.Streams() == 1 })
+	b.s.down.Store(true)
+	b.s.authority.DropStreams()
+	b.wait(`!document.querySelector("#strip").hidden && document.querySelector(".btn-deny").getAttribute("aria-disabled") === "true"`)
+	b.wait(b.has("Not connected since"))
+	b.shot("notlive.1440.light")
+	b.key(kb.Escape)
+	b.click(".btn-deny")
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
+		t.Fatalf("answered while not live: %s", g.Status)
+	}
+	// What happened meanwhile shows as soon as it is live again.
+	if err := b.s.authority.Apply(ids["read"], grant.Revoke{By: claude, At: grant.At(time.Now())}); err != nil {
+		t.Fatal(err)
+	}
+	b.s.down.Store(false)
+	b.wait(b.has("claude no longer needs this"))
+	b.wait(`document.querySelector("#strip").hidden`)
+}
+
+func allowByClick(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["connect"])
+	b.wait(armedNow)
+	b.run(chromedp.SendKeys("#note", "only the status page"))
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	if focus := eval[string](b, `document.activeElement.id`); focus != "outcome" {
+		t.Errorf("focus is on %q, want the outcome", focus)
+	}
+	g := b.s.authority.Grant(ids["connect"])
+	if g.Status != grant.Approved || g.Type != grant.Once || g.Decision.Strength != grant.Click || g.Decision.Note != "only the status page" {
+		t.Errorf("the grant is %s %s, %+v", g.Status, g.Type, g.Decision)
+	}
+	// The evidence verifies by itself, later, with the key of the session.
+	var click pages.Click
+	if err := json.Unmarshal(g.Decision.Evidence, &click); err != nil {
+		t.Fatal(err)
+	}
+	spki := b.s.authority.ProofKey(mara)
+	if err := pages.VerifyClick(spki, click, time.UnixMilli(click.Issued)); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(string(click.Body), g.Decision.Digest.String()) {
+		t.Error("the click does not name the digest")
+	}
+
+	// For a time: the wider reach must be chosen, and its own digest is signed.
+	b.visit("/?card=" + ids["read"])
+	b.wait(armedNow)
+	if chosen := eval[string](b, `document.querySelector("input[name=reach]:checked").value`); chosen != "once" {
+		t.Errorf("%q is preset", chosen)
+	}
+	b.click("input[name=reach][value=timed]")
+	b.wait(`document.querySelector("#yes").innerText === "Allow for 1 hour" && document.querySelector("#how").innerText.includes("until")`)
+	b.wait(armedNow)
+	b.shot("inbox.timed.1440.light")
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#pane #outcome")?.innerText.startsWith("Allowed until")`)
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Approved || g.Type != grant.Timed {
+		t.Errorf("the grant is %s %s", g.Status, g.Type)
+	}
+
+	// Revoking is one click.
+	b.visit("/grants/" + ids["read"])
+	b.shot("closed.1440.light")
+	b.click(".btn-danger")
+	b.wait(b.has("Revoked by you"))
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Revoked {
+		t.Errorf("the grant is %s", g.Status)
+	}
+}
+
+func denyByKey(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["risky"])
+	b.wait(armedNow)
+	b.run(chromedp.SendKeys("#note", "Only clean dist/."))
+	b.key(kb.Escape) // leaves the field first
+	b.wait(`document.activeElement === document.body`)
+	if g := b.s.authority.Grant(ids["risky"]); g.Status != grant.Pending {
+		t.Fatalf("Esc in the note answered: %s", g.Status)
+	}
+	b.key(kb.Escape)
+	b.wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
+	b.wait(b.has("Only clean dist/."))
+	b.shot("denied.1440.light")
+	if g := b.s.authority.Grant(ids["risky"]); g.Status != grant.Denied || g.Decision.Note != "Only clean dist/." {
+		t.Errorf("the grant is %s, %+v", g.Status, g.Decision)
+	}
+}
+
+func keysAreCareful(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/")
+	b.wait(armedNow)
+	// j and k move along the rows and open them; at the ends they stay.
+	rows := eval[[]string](b, `[...document.querySelectorAll(".req")].map(r => r.dataset.id)`)
+	b.key("j")
+	b.wait(`document.querySelector("#pane").dataset.card === "` + rows[1] + `"`)
+	b.key("k")
+	b.wait(`document.querySelector("#pane").dataset.card === "` + rows[0] + `"`)
+	b.key("k")
+	b.wait(armedNow)
+
+	// Plain Enter never answers, not even on the button itself.
+	b.run(chromedp.Focus(".btn-allow"))
+	b.key(kb.Enter)
+	b.run(chromedp.Focus("input[name=reach]"))
+	b.key(kb.Enter)
+	// Keys in a field are text.
+	b.run(chromedp.SendKeys("#note", "jk"))
+	if note := eval[string](b, `document.querySelector("#note").value`); note != "jk" {
+		t.Errorf("note is %q", note)
+	}
+	for name, id := range ids {
+		if g := b.s.authority.Grant(id); g.Status != grant.Pending {
+			t.Errorf("%s is %s", name, g.Status)
+		}
+	}
+	b.key(kb.Enter, chromedp.ModifierCtrl)
+	b.wait(`document.querySelector("#pane #outcome")?.innerText === "Allowed once, by you"`)
+	if g := b.s.authority.Grant(rows[0]); g.Status != grant.Approved {
+		t.Errorf("Ctrl+Enter: %s", g.Status)
+	}
+
+	// The answering keys can be turned off.
+	b.visit("/account?keys=off")
+	b.visit("/grants/" + rows[1])
+	b.wait(armedNow)
+	b.key(kb.Escape)
+	b.key(kb.Enter, chromedp.ModifierCtrl)
+	b.click("input[name=reach][value=once]") // a round trip through the page's own event loop
+	if g := b.s.authority.Grant(rows[1]); g.Status != grant.Pending {
+		t.Errorf("keys are off, and the request is %s", g.Status)
+	}
+	b.visit("/account?keys=on")
+
+	// On a small screen the inbox has no open card, and its keys do nothing.
+	b.viewport(360, 740, false)
+	b.visit("/")
+	b.wait(`document.querySelector(".live[data-state=on]")`)
+	b.key(kb.Enter, chromedp.ModifierCtrl)
+	b.key(kb.Escape)
+	if eval[bool](b, armedNow) {
+		t.Error("a card that nobody can see is armed")
+	}
+	b.click(".req h3 a")
+	b.wait(`location.pathname.startsWith("/grants/")`)
+	if g := b.s.authority.Grant(rows[1]); g.Status != grant.Pending {
+		t.Errorf("a hidden card was answered: %s", g.Status)
+	}
+}
+
+func passkeyForMore(t *testing.T, b *tab) {
+	ids := b.person()
+	b.visit("/grants/" + ids["crossing"])
+	b.wait(armedNow)
+	b.wait(b.has("A yes needs your passkey"))
+	b.shot("card-crossing.1440.light")
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	b.wait(b.has("passkey, on this authority’s page"))
+	if g := b.s.authority.Grant(ids["crossing"]); g.Status != grant.Approved || g.Decision.Strength != grant.Passkey {
+		t.Errorf("the grant is %s, %+v", g.Status, g.Decision)
+	}
+	// Always needs a passkey even where once does not.
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	b.click("input[name=reach][value=always]")
+	b.wait(`document.querySelector("#yes").innerText === "Allow always" && document.querySelector("#how").innerText.includes("your passkey")`)
+	b.wait(armedNow)
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed always, by you"`)
+	if g := b.s.authority.Grant(ids["read"]); g.Type != grant.Always || g.Decision.Strength != grant.Passkey {
+		t.Errorf("the grant is %s, %+v", g.Type, g.Decision)
+	}
+	// What only an own signature permits can be denied here, not allowed.
+	b.s.authority.Require(ids["connect"], grant.Independent)
+	b.visit("/grants/" + ids["connect"])
+	b.wait(`document.querySelector(".btn-deny").getAttribute("aria-disabled") === "false"`)
+	b.wait(b.has("vogt grant approve " + ids["connect"]))
+	if eval[bool](b, armedNow) {
+		t.Error("Allow is armed although no page can give that proof")
+	}
+	b.shot("card-independent.1440.light")
+	b.click(".btn-deny")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
+}
+
+func changedRequest(t *testing.T, b *tab) {
+	a := b.s.authority
+	ids := b.enter()
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	b.run(chromedp.SendKeys("#note", "kept"))
+	before := eval[string](b, `document.querySelector("form.decide").dataset.digest`)
+
+	// The page still shows the old request when the answer goes out.
+	eval[bool](b, `(document.querySelector("form.decide").dataset.digest = "00", document.querySelector("input[name=reach]").dataset.digest = "`+strings.Repeat("0", 64)+`", true)`)
+	b.click(".btn-allow")
+	b.wait(b.has("The request changed after you opened it. Nothing was allowed."))
+	b.wait(`document.querySelector("form.decide").dataset.digest === "` + before + `" && document.querySelector("#note").value === "kept"`)
+	b.shot("changed.1440.light")
+
+	// And when it changes under the open page, the page says so by itself.
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	a.Disturb(ids["read"])
+	b.wait(b.has("The request changed after you opened it. Nothing was allowed.") + ` && document.querySelector("form.decide").dataset.digest !== "` + before + `"`)
+	if g := a.Grant(ids["read"]); g.Status != grant.Pending {
+		t.Errorf("the grant is %s", g.Status)
+	}
+	b.wait(armedNow)
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+}
+
+func armDelay(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["read"])
+	// Before the script ran the buttons are dead, and right after it they wait.
+	pressed := eval[string](b, `(() => { const b = document.querySelector(".btn-deny"); const state = b.disabled + " " + b.getAttribute("aria-disabled"); b.click(); return state; })()`)
+	if pressed == "false false" && eval[float64](b, `performance.now()`) < 600 {
+		t.Errorf("armed at once: %s", pressed)
+	}
+	b.wait(armedNow)
+	if at := eval[float64](b, `performance.now()`); at < 600 {
+		t.Errorf("armed %f ms after the page began", at)
+	}
+	// A change of what Allow means takes the arm away again, in the same turn.
+	if state := eval[string](b, `(() => { document.querySelector("input[name=reach][value=timed]").click(); const b = document.querySelector(".btn-allow"); b.click(); return b.getAttribute("aria-disabled"); })()`); state != "true" {
+		t.Error("armed right after the reach was changed")
+	}
+	b.wait(armedNow)
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
+		t.Errorf("a press before the arm counted: %s", g.Status)
+	}
+}
+
+func agentsAndTrust(t *testing.T, b *tab) {
+	a := b.s.authority
+	b.person()
+	b.visit("/agents")
+	b.wait(`document.querySelector("[data-post='/p/panic']:not([disabled])")`)
+	b.shot("agents.1440.light")
+
+	// Narrowing is one click.
+	b.click(`[data-post$="/pause"]`)
+	b.wait(b.has("Paused"))
+	b.click("[data-post='/p/panic']")
+	b.wait(b.has("1 agent paused. 1 token ended. 4 cards and permissions closed."))
+	b.shot("panic.1440.light")
+
+	// Widening shows the whole statement and needs a passkey.
+	b.click(`[data-body*='"email":""']`)
+	b.wait(`location.pathname.startsWith("/trust/")`)
+	b.wait(armedNow)
+	b.wait(b.has("Resume all your agents"))
+	b.click(".btn-allow")
+	b.wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
+	b.visit("/agents")
+	b.wait(`!document.body.innerText.includes("Paused")`)
+
+	// A client of the wire protocol sends people here to add an agent.
+	b.visit("/enroll?name=codex&key=" + url.QueryEscape(someKey))
+	b.wait(b.has("Add the agent codex?"))
+	b.shot("enroll.1440.light")
+	b.click("[data-post='/p/trust']")
+	b.wait(`location.pathname.startsWith("/trust/")`)
+	b.wait(b.has("Add the agent codex"))
+	b.wait(armedNow)
+	b.shot("trust.1440.light")
+	b.key(kb.Enter, chromedp.ModifierCtrl)
+	b.wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
+	b.visit("/agents")
+	b.wait(b.has("codex"))
+
+	// Declining needs no passkey and changes nothing.
+	id := a.NewTrust(pages.NewTrust{Operation: api.TrustDevice, Params: map[string]string{"name": "laptop"}})
+	b.visit("/trust/" + id)
+	b.wait(armedNow)
+	b.key(kb.Escape)
+	b.wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
+
+	// Removing is behind a fold, last on the agent's page.
+	b.visit("/agents/" + url.PathEscape(ops))
+	b.wait(`document.querySelector("details .btn-danger:not([disabled])")`)
+	b.click("details > summary")
+	b.shot("agent.1440.light")
+	b.click("details .btn-danger")
+	b.wait(`location.pathname === "/agents" && ` + b.has("1 removed agent"))
+}
+
+func withoutScript(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+	b.visit("/grants/" + ids["risky"])
+	b.wait(b.has("JavaScript is off.") + ` && ` + b.has("vogt grant inbox") + ` && ` + b.has("../../shared-cache"))
+	if n := eval[int](b, `document.querySelectorAll("button:not([disabled])").length`); n != 0 {
+		t.Errorf("%d buttons promise something that they cannot do", n)
+	}
+	b.shot("noscript.1440.light")
+}
