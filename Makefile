@@ -18,7 +18,7 @@ LDFLAGS := -s -w -X vogt/internal/version.stamp=$(VERSION)
 RACE := internal/audit internal/authority internal/authoritytest internal/client internal/config \
 	internal/control internal/egress internal/elevated internal/execution internal/flow internal/hook \
 	internal/httpapi internal/mcpgate internal/notify internal/pages internal/peer internal/quickstart \
-	internal/shell internal/supervise internal/terminal internal/store/memory cmd/vogt cmd/vogtd
+	internal/shell internal/supervise internal/terminal internal/store cmd/vogt cmd/vogtd
 
 # How long each fuzz target runs.
 FUZZTIME := 2s

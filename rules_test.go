@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,7 +74,7 @@ func importRules() []importRule {
 			reason: "it is the wall around a program, and it starts before every command",
 		},
 		{
-			name: "commands are nobody's library", from: []string{"vogt/..."},
+			name: "commands are nobody's library", from: []string{"vogt/internal/..."},
 			ban:    []string{"vogt/cmd/..."},
 			reason: "wiring lives in cmd, and nothing else does",
 		},
@@ -83,20 +84,25 @@ func importRules() []importRule {
 			reason: "they register handlers or flags by being linked; test support belongs to tests",
 		},
 	}
-	return append(rules, doorRules(in+"hook", in+"shell", in+"egress", in+"mcpgate")...)
+	const cmd = "vogt/cmd/"
+	return append(rules, slices.Concat(
+		apart("doors stay apart", "what two doors share belongs below them, where every door has it; internal/client is no door",
+			in+"hook", in+"shell", in+"egress", in+"mcpgate"),
+		apart("commands stay apart", "what two commands share is no wiring and belongs to internal",
+			cmd+"vogt", cmd+"vogtd", cmd+"vogt-assistant", cmd+"vogt-confine", cmd+"vogt-elevated"),
+	)...)
 }
 
 // impure is what pure packages do without.
 var impure = []string{"os/...", "net/...", "syscall/...", "database/...", "io/ioutil", "log/...", "math/rand/...", "crypto/rand", "plugin", "golang.org/x/sys/..."}
 
-// doorRules forbid doors to import each other. Their shared client,
-// internal/client, is no door.
-func doorRules(doors ...string) []importRule {
+// apart makes rules by which none of the trees imports another.
+func apart(name, reason string, trees ...string) []importRule {
 	var rules []importRule
-	for _, door := range doors {
-		rule := importRule{name: "doors stay apart", from: []string{door + "/..."}, reason: "what two doors share belongs below them, where every door has it"}
-		for _, other := range doors {
-			if other != door {
+	for _, tree := range trees {
+		rule := importRule{name: name, from: []string{tree + "/..."}, reason: reason}
+		for _, other := range trees {
+			if other != tree {
 				rule.ban = append(rule.ban, other+"/...")
 			}
 		}

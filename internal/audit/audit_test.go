@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/mod/sumdb/note"
@@ -17,8 +18,8 @@ import (
 type memLog struct {
 	records []Record
 	hashes  []tlog.Hash
-	reads   int // hashes read
-	calls   int // of ReadHashes
+	reads   atomic.Int64 // hashes read
+	calls   atomic.Int64 // of ReadHashes
 }
 
 func (l *memLog) Size() (int64, error) { return int64(len(l.records)), nil }
@@ -32,8 +33,8 @@ func (l *memLog) Put(rec Record, first int64, hashes []tlog.Hash) error {
 }
 
 func (l *memLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	l.calls++
-	l.reads += len(indexes)
+	l.calls.Add(1)
+	l.reads.Add(int64(len(indexes)))
 	out := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		if index < 0 || index >= int64(len(l.hashes)) {
@@ -169,11 +170,11 @@ func TestLeafOfDependsOnEveryPart(t *testing.T) {
 func TestAppend(t *testing.T) {
 	const size = 1 << 10
 	l := newLog(t, size)
-	if l.reads > size {
-		t.Errorf("%d appends read %d hashes, more than one each on average", size, l.reads)
+	if n := l.reads.Load(); n > size {
+		t.Errorf("%d appends read %d hashes, more than one each on average", size, n)
 	}
-	if l.calls > size/2 {
-		t.Errorf("%d appends called ReadHashes %d times: half of them need nothing", size, l.calls)
+	if n := l.calls.Load(); n > size/2 {
+		t.Errorf("%d appends called ReadHashes %d times: half of them need nothing", size, n)
 	}
 	for i, r := range l.records {
 		if r.Index != int64(i) || r.Leaf != LeafOf(r.Type, r.Time, r.Salt, r.Body) {

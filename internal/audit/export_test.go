@@ -68,7 +68,7 @@ func TestVerifyExport(t *testing.T) {
 	if report.Size != 100 || report.Erased != 1 || report.Masked != 1 || len(report.Compared) != 2 || report.Nodes != 0 {
 		t.Errorf("report is %+v", report)
 	}
-	for _, want := range []string{"100 records", "Erased: 1 record;", "Masked: 1 record;", "not the text shown"} {
+	for _, want := range []string{"100 records", "Erased: 1 record;", "Masked: 1 record;", "not what is shown"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
@@ -245,8 +245,7 @@ type failingWriter struct{ err error }
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestExportLineLimit(t *testing.T) {
-	endless := io.LimitReader(repeat('a'), MaxLine+2)
-	if _, err := VerifyExport(endless, newAuthority(t, "vogt/x/log", 1).key, nil); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "64 MiB") {
+	if _, err := VerifyExport(endlessLine{}, newAuthority(t, "vogt/x/log", 1).key, nil); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("a line that is too long: %v", err)
 	}
 	const most = 1 << 16
@@ -256,13 +255,11 @@ func TestExportLineLimit(t *testing.T) {
 	}
 }
 
-// repeat is an endless reader.
-type repeat byte
+// endlessLine is a reader that never gives a line break.
+type endlessLine struct{}
 
-func (r repeat) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(r)
-	}
+func (endlessLine) Read(p []byte) (int, error) {
+	clear(p)
 	return len(p), nil
 }
 
@@ -284,21 +281,22 @@ func FuzzExport(f *testing.F) {
 				t.Errorf("%q is read like %q", data, b)
 			}
 		}
-		if _, err := VerifyExport(bytes.NewReader(data), a.key, against); err == nil && string(data) != text && !onlyMaskedDiffers(string(data), text) {
+		if _, err := VerifyExport(bytes.NewReader(data), a.key, against); err == nil && string(data) != text && !onlyUnprovenDiffers(string(data), text) {
 			t.Errorf("verified: %q", data)
 		}
 	})
 }
 
-// onlyMaskedDiffers reports whether two exports differ only in what no leaf
-// that is checked covers: the masked record and the name of the erased one.
-func onlyMaskedDiffers(a, b string) bool {
+// onlyUnprovenDiffers reports whether two exports differ only in what no
+// verified leaf covers: the masked record, the erased one, and signatures of
+// others on the checkpoint.
+func onlyUnprovenDiffers(a, b string) bool {
 	x, y := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	if len(x) != len(y) {
 		return false
 	}
 	for i := range x {
-		if x[i] != y[i] && i != 2 && i != 4 {
+		if x[i] != y[i] && i != 2 && i != 4 && i != len(x)-2 {
 			return false
 		}
 	}

@@ -26,8 +26,8 @@ type masker interface{ Masked(index int64) bool }
 type Report struct {
 	Origin string
 	Size   int64 // records verified
-	Erased int64 // of these only the leaf is left
-	Masked int64 // of these only the leaf was verified, not the text that is shown
+	Erased int64 // of these only the leaf is left; type and time are unproven
+	Masked int64 // of these only the leaf was verified, not what is shown
 	Nodes  int64 // stored hashes that were compared; none in an export
 	// Compared names every signed statement that the log was compared with.
 	Compared []string
@@ -46,10 +46,10 @@ func (r Report) String() string {
 		b.WriteString("Recomputed: every leaf, the tree, the root.\n")
 	}
 	if r.Erased > 0 {
-		fmt.Fprintf(&b, "Erased: %s; only the leaf was verified.\n", count(r.Erased, "record"))
+		fmt.Fprintf(&b, "Erased: %s; only the leaf was verified, not the type and time shown.\n", count(r.Erased, "record"))
 	}
 	if r.Masked > 0 {
-		fmt.Fprintf(&b, "Masked: %s; only the leaf was verified, not the text shown.\n", count(r.Masked, "record"))
+		fmt.Fprintf(&b, "Masked: %s; only the leaf was verified, not what is shown.\n", count(r.Masked, "record"))
 	}
 	for _, c := range r.Compared {
 		fmt.Fprintf(&b, "Compared with: %s.\n", c)

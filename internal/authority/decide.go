@@ -8,6 +8,7 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/detail"
+	"vogt/internal/fault"
 	"vogt/internal/grant"
 	"vogt/internal/sshkey"
 	"vogt/internal/statement"
@@ -210,6 +211,8 @@ func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer
 	if g.Status != grant.Pending {
 		return g, errDecided(g)
 	}
+	// The statement names whole seconds, and what it names is what holds.
+	ans.Reach.Until -= ans.Reach.Until % 1000
 	if err := a.checkReach(ans.Reach); err != nil {
 		return g, err
 	}
@@ -271,6 +274,7 @@ func (t *txn) settle(next grant.Grant, rec decisionRecord) error {
 	if err != nil {
 		return err
 	}
+	fault.Point("authority.settle")
 	return t.swapDecided(next, index)
 }
 
@@ -388,6 +392,7 @@ func (t *txn) revoke(next grant.Grant, why string) error {
 	if err := t.swap(next); err != nil {
 		return err
 	}
+	fault.Point("authority.revoke")
 	_, err := t.record(recordRevoke, next.ID, next.Request.Requester, revokeRecord{Grant: next.ID, By: next.RevokedBy, Why: shorten(why, maxNote)})
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vogt/internal/api"
+	"vogt/internal/fault"
 	"vogt/internal/grant"
 	"vogt/internal/sshkey"
 	"vogt/internal/statement"
@@ -306,6 +307,7 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	if err != nil {
 		return err
 	}
+	fault.Point("authority.confirm")
 	encoded, err := json.Marshal(result)
 	if err != nil {
 		return err
@@ -396,6 +398,10 @@ func (t *txn) rotateAgent(person store.Principal, email string, key sshkey.Publi
 
 // Decline ends a prepared change without making it.
 func (a *Authority) Decline(ctx context.Context, by Actor, id, secret string) error {
+	if by.Means == Page && !by.Proven {
+		_, err := a.prove(ctx, by, statement.Digest{}, Proof{})
+		return err
+	}
 	if _, err := a.Trust(ctx, by, id, secret); err != nil {
 		return err
 	}

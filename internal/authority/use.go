@@ -158,6 +158,7 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		if err := store.InsertUse(t, use, id, int64(t.now)); err != nil {
 			return err
 		}
+		fault.Point("authority.intent")
 		if _, err := t.record(recordIntent, id, claims.Subject, intentRecord{Grant: id, By: claims.Subject, Use: use, N: next.Uses}); err != nil {
 			return err
 		}
@@ -209,6 +210,7 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 		} else if err != nil {
 			return err
 		}
+		fault.Point("authority.outcome")
 		_, err = t.record(recordOutcome, id, by.Principal.Email, outcomeRecord{
 			Grant: id, By: by.Principal.Email, Use: o.Use, ExitCode: o.ExitCode, Signal: shorten(o.Signal, 32),
 			MS: o.DurationMS, Error: shorten(o.Error, maxReason), Source: "claimed",

@@ -247,9 +247,7 @@ func (s *Server) Restore(backup string) {
 	if err := os.WriteFile(filepath.Join(s.Dir, sqlite.FileName), b, 0o600); err != nil {
 		s.T.Fatal(err)
 	}
-	s.mu.Lock()
-	clear(s.seen)
-	s.mu.Unlock()
+	s.Forget()
 	s.open()
 }
 
@@ -260,6 +258,32 @@ func (s *Server) see(text string) {
 	s.seen[text] = true
 }
 
+// Seen returns the checkpoints that clients were shown, which the log's key
+// must have signed.
+func (s *Server) Seen(logKey string) []audit.Checkpoint {
+	s.T.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []audit.Checkpoint
+	for text := range s.seen {
+		c, err := audit.OpenCheckpoint(text, logKey)
+		if err != nil {
+			s.T.Errorf("a client was shown a checkpoint that does not verify: %v\n%s", err, text)
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Forget forgets the checkpoints that clients were shown, since data that were
+// restored from an older copy need not reach them.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.seen)
+}
+
 // verify recomputes the whole log.
 func (s *Server) verify() {
 	s.T.Helper()
@@ -268,18 +292,7 @@ func (s *Server) verify() {
 		s.T.Errorf("the log's checkpoint: %v", err)
 		return
 	}
-	var against []audit.Checkpoint
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for seen := range s.seen {
-		c, err := audit.OpenCheckpoint(seen, s.Authority.LogKey())
-		if err != nil {
-			s.T.Errorf("a client was shown a checkpoint that does not verify: %v\n%s", err, seen)
-			continue
-		}
-		against = append(against, c)
-	}
-	if _, err := audit.Verify(logSource{s.DB}, text, s.Authority.LogKey(), against); err != nil {
+	if _, err := audit.Verify(logSource{s.DB}, text, s.Authority.LogKey(), s.Seen(s.Authority.LogKey())); err != nil {
 		s.T.Errorf("the audit log does not verify: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -35,9 +36,20 @@ type Answer struct {
 
 // Do sends body as JSON, or nothing for nil, and headers given as pairs. Like
 // the clients in use it names JSON as content type on every call that carries
-// a bearer.
+// a bearer. No answer fails the test.
 func (c *Client) Do(method, path string, body any, headers ...string) Answer {
 	c.S.T.Helper()
+	a, err := c.Try(method, path, body, headers...)
+	if err != nil {
+		c.S.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// Try is [Client.Do] for calls that may get no answer and for goroutines other
+// than the test's own: it returns what went wrong.
+func (c *Client) Try(method, path string, body any, headers ...string) (Answer, error) {
+	a := Answer{T: c.S.T, Call: method + " " + path}
 	var content []byte
 	switch b := body.(type) {
 	case nil:
@@ -48,12 +60,12 @@ func (c *Client) Do(method, path string, body any, headers ...string) Answer {
 	default:
 		var err error
 		if content, err = json.Marshal(body); err != nil {
-			c.S.T.Fatal(err)
+			return a, err
 		}
 	}
 	req, err := http.NewRequest(method, c.S.URL+path, bytes.NewReader(content))
 	if err != nil {
-		c.S.T.Fatal(err)
+		return a, err
 	}
 	if c.Bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Bearer)
@@ -74,21 +86,21 @@ func (c *Client) Do(method, path string, body any, headers ...string) Answer {
 	}
 	resp, err := c.S.http.Do(req)
 	if err != nil {
-		c.S.T.Fatalf("%s %s: %v", method, path, err)
+		return a, err
 	}
 	defer resp.Body.Close()
-	a := Answer{T: c.S.T, Call: method + " " + path, Status: resp.StatusCode, Header: resp.Header}
+	a.Status, a.Header = resp.StatusCode, resp.Header
 	if a.Body, err = io.ReadAll(resp.Body); err != nil {
-		c.S.T.Fatalf("%s: %v", a.Call, err)
+		return a, err
 	}
 	if h := resp.Header.Get(api.CheckpointHeader); h != "" {
 		text, err := base64.StdEncoding.DecodeString(h)
 		if err != nil {
-			c.S.T.Fatalf("%s: %s: %v", a.Call, api.CheckpointHeader, err)
+			return a, fmt.Errorf("%s: %w", api.CheckpointHeader, err)
 		}
 		c.S.see(string(text))
 	}
-	return a
+	return a, nil
 }
 
 // Get reads path.

@@ -64,8 +64,8 @@ var kindTexts = [...]string{
 	KeyChanged:   "the authority's key changed",
 	Forked:       "the authority shows different logs to different callers",
 	Behind:       "the authority was restored from an older copy, or its log was cut",
-	BadFile:      "the file is damaged",
-	KeyLocked:    "the key is protected by a passphrase",
+	BadFile:      "the file cannot be used",
+	KeyLocked:    "the key cannot be used",
 	NotConfirmed: "not confirmed",
 }
 

@@ -2,10 +2,24 @@ package execution
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"os"
 	"runtime"
+)
+
+// The parts of an ELF header that are looked at, and the machines that this
+// processor may run (elf(5)).
+const (
+	elfMagic     = "\x7fELF"
+	elfDataAt    = 5
+	elfBigEndian = 2
+	elfMachineAt = 18
+
+	machine386     = 3
+	machineARM     = 40
+	machineX86_64  = 62
+	machineAArch64 = 183
+	machineRISCV   = 243
 )
 
 // recognise says whether the kernel loads the image itself. It refuses what
@@ -15,7 +29,7 @@ func recognise(path string, head []byte) (native bool, err error) {
 	switch {
 	case head == nil:
 		return true, nil // may be executed, but not read
-	case !bytes.HasPrefix(head, []byte(elf.ELFMAG)):
+	case !bytes.HasPrefix(head, []byte(elfMagic)):
 		if otherFormats() {
 			return false, nil
 		}
@@ -28,24 +42,23 @@ func recognise(path string, head []byte) (native bool, err error) {
 	return false, &Error{Kind: Architecture, Path: path}
 }
 
-// runsHere looks at the machine field of an ELF header (elf(5)).
+// runsHere looks at the machine that an image is built for.
 func runsHere(head []byte) bool {
-	const dataAt, machineAt = 5, 18
-	if len(head) < machineAt+2 {
+	if len(head) < elfMachineAt+2 {
 		return false
 	}
 	var order binary.ByteOrder = binary.LittleEndian
-	if elf.Data(head[dataAt]) == elf.ELFDATA2MSB {
+	if head[elfDataAt] == elfBigEndian {
 		order = binary.BigEndian
 	}
-	machine := elf.Machine(order.Uint16(head[machineAt:]))
+	machine := order.Uint16(head[elfMachineAt:])
 	switch runtime.GOARCH {
 	case "amd64", "386":
-		return machine == elf.EM_X86_64 || machine == elf.EM_386
+		return machine == machineX86_64 || machine == machine386
 	case "arm64", "arm":
-		return machine == elf.EM_AARCH64 || machine == elf.EM_ARM
+		return machine == machineAArch64 || machine == machineARM
 	case "riscv64":
-		return machine == elf.EM_RISCV
+		return machine == machineRISCV
 	}
 	return true // the kernel will tell
 }

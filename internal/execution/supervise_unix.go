@@ -85,12 +85,14 @@ func watch(pid int, states chan<- state) {
 
 // forwarded reports whether the child needs to be told of a signal that this
 // process got. The keys of the terminal reach its whole foreground group, so
-// the child has had those; sent twice, they would mean something else to it.
+// the child has had those; sent twice, they would mean something else to it. A
+// shell also stops and resumes whole groups: a SIGCONT that is passed on late
+// would resume a child that has been stopped again since.
 func forwarded(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGQUIT:
 		return !inForeground()
-	case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+	case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
 		return !hasTerminal()
 	}
 	return true

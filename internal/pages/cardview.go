@@ -270,7 +270,7 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		add("high", "opaque", text, err)
 	}
 	if c.HostCode != "" {
-		text, err := v.text("odd.host", "code", c.HostCode)
+		text, err := v.text("odd.host", "code", marked(c.HostCode, false))
 		add("med", "info", text, err)
 	}
 	if c.Command.Left > 0 {

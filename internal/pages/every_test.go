@@ -115,9 +115,6 @@ func gallery(t *testing.T, s *site) map[string]string {
 	for name, n := range map[string]pages.NewTrust{
 		"trust-add":    {Operation: api.TrustAgentAdd, Params: map[string]string{"name": "codex", "public_key": someKey}},
 		"trust-key":    {Operation: api.TrustKeyAdd, Params: map[string]string{"public_key": someKey}},
-		"trust-device": {Operation: api.TrustDevice, Params: map[string]string{"name": "laptop"}},
-		"trust-rotate": {Operation: api.TrustAgentRotate, Params: map[string]string{"email": claude, "public_key": someKey}},
-		"trust-resume": {Operation: api.TrustAgentResume, Params: map[string]string{"email": claude}},
 		"trust-other":  {Operation: "something.new", Params: map[string]string{"x": "y"}},
 	} {
 		paths[name] = "/trust/" + a.NewTrust(n)
@@ -143,8 +140,13 @@ func gallery(t *testing.T, s *site) map[string]string {
 func everyPage(t *testing.T, b *tab) {
 	b.enter()
 	paths := gallery(t, b.s)
+	// The pages with the longest words, and the closest quarters.
+	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true}
 	for _, tongue := range []string{"en", "de"} {
 		for name, path := range paths {
+			if tongue == "de" && !german[name] {
+				continue
+			}
 			separator := "?"
 			if strings.Contains(path, "?") {
 				separator = "&"
@@ -159,9 +161,11 @@ func everyPage(t *testing.T, b *tab) {
 			b.viewport(1440, 900, tongue == "de")
 			b.shot(name + ".1440." + tongue)
 			b.check(name + " on a desk, " + tongue)
-			// 320 px is what 400 % zoom leaves of 1280.
-			b.viewport(320, 740, false)
-			b.check(name + " at 320 px, " + tongue)
+			if german[name] {
+				// 320 px is what 400 % zoom leaves of 1280.
+				b.viewport(320, 740, false)
+				b.check(name + " at 320 px, " + tongue)
+			}
 		}
 	}
 	// Colours follow the system, and the account's choice beats it.
@@ -198,7 +202,7 @@ func hostileWords(t *testing.T, b *tab) {
 	}
 	all := strings.Join(attacks, " ")
 	file := statement.File{Path: &all}
-	for _, attack := range append(attacks, all) {
+	for _, attack := range []string{attacks[3], all} {
 		agent := attack + "@agents"
 		a.AddAgent(agent, attack)
 		id := a.Ask(grant.Request{Requester: agent, Host: attack, Audience: attack, RunAs: attack, Type: grant.Once, Command: []string{attack, attack}, Reason: attack,

@@ -50,12 +50,25 @@ func factsOf(c Card) []factView {
 		case f.Key == "machine" && st.Host != nil:
 			f.Bound = true
 		case f.Key == "environment" && st.Environment != nil:
-			f.Value, f.Bound = strconv.Itoa(len(st.Environment)), true
+			f.Value, f.Word, f.Bound = strconv.Itoa(len(st.Environment)), "fact.environment.n", true
 		case f.Key == "user" && f.Value == "":
 			f.Word = "fact.user.own"
 		}
 	}
 	return facts
+}
+
+// Said reports whether there is anything to show besides "not bound".
+func (f factView) Said() bool { return f.Bound || f.Value != "" || f.Word != "" }
+
+// Unsaid lists the facts that nobody told and no answer binds.
+func (c *cardView) Unsaid() (out []factView) {
+	for _, f := range c.Facts {
+		if !f.Said() {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func pathOf(f *statement.File) *string {

@@ -167,7 +167,7 @@ func TestDialogue(t *testing.T) {
 	if strings.Contains(out.String()+errOut.String(), "secret") {
 		t.Error("the link was written elsewhere than on the terminal")
 	}
-	for _, want := range []string{"What this set-up protects", "What it does not", "vogt agent add", "vogt run --wait"} {
+	for _, want := range []string{"What this set-up protects", "What it does not", "vogt agent add", "vogt run --agent NAME --wait"} {
 		if !strings.Contains(errOut.String(), want) {
 			t.Errorf("the first steps lack %q: %s", want, errOut)
 		}

@@ -45,6 +45,6 @@ sets out to can read its database and keys, and an agent that starts commands
 without ` + "`vogt run`" + ` is not held. ` + "`vogt doctor`" + ` says what is in force.
 
 Next:
-  vogt agent add NAME              an identity for your agent
-  vogt run --wait -- COMMAND       what the agent runs in place of COMMAND
+  vogt agent add NAME                          an identity for your agent
+  vogt run --agent NAME --wait -- COMMAND      what it runs in place of COMMAND
 `

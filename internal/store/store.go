@@ -48,9 +48,10 @@ type DB interface {
 	// on disk; long results are read in pieces.
 	View(ctx context.Context, fn func(Tx) error) error
 
-	// Fence returns the number that this opening of the database took from
-	// the table lease; every later opening gets a higher one. When another
-	// writer has taken the lease, every Update fails with ErrFenced.
+	// Fence returns the number that this opening of the database took; every
+	// later opening takes a higher one. Every engine keeps the latest in the
+	// table lease, row id 1, columns fence and holder. When another writer
+	// has taken the lease, every Update fails with ErrFenced.
 	Fence() int64
 
 	// Close waits for updates in progress and views in progress, then

@@ -89,161 +89,185 @@ func fill(t *testing.T, dir string, spare int64) string {
 	}
 }
 
+// fullDisk is a database on a small disk, with a clock to turn.
+type fullDisk struct {
+	*testing.T
+	disk    string
+	opts    Options
+	db      *DB
+	seconds atomic.Int64
+	kept    []int64 // ids of the updates that were acknowledged
+}
+
+const fullDiskReserve = 4 << 20
+
+func newFullDisk(t *testing.T) *fullDisk {
+	t.Helper()
+	d := &fullDisk{T: t, disk: t.TempDir()}
+	if err := unix.Mount("vogt-test", d.disk, "tmpfs", 0, "size=24m,mode=0700"); err != nil {
+		t.Fatalf("mounting a small tmpfs: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(d.disk, unix.MNT_DETACH) })
+	d.opts = Options{
+		Dir: filepath.Join(d.disk, "data"), Migrations: pairSchema(), Ballast: fullDiskReserve,
+		Now: func() time.Time { return time.Unix(1_000_000+d.seconds.Load(), 0) },
+	}
+	d.db = open(t, d.opts)
+	return d
+}
+
+func (d *fullDisk) reopen() {
+	d.Helper()
+	if err := d.db.Close(); err != nil {
+		d.Errorf("closing: %v", err)
+	}
+	d.db = open(d.T, d.opts)
+}
+
+// add writes 40 kB in two tables, ordinarily or as a reserved update.
+func (d *fullDisk) add(id int64, reserved bool) error {
+	update := d.db.Update
+	if reserved {
+		update = d.db.UpdateReserved
+	}
+	body := strings.Repeat("x", 20_000)
+	err := update(context.Background(), func(t store.Tx) error {
+		if _, err := t.Exec(`INSERT INTO one (id, body) VALUES (?1, ?2)`, id, body); err != nil {
+			return err
+		}
+		_, err := t.Exec(`INSERT INTO two (id, body) VALUES (?1, ?2)`, id, body)
+		return err
+	})
+	if err == nil {
+		d.kept = append(d.kept, id)
+	}
+	return err
+}
+
+func (d *fullDisk) wantFull(when string, err error) {
+	d.Helper()
+	if !errors.Is(err, store.ErrFull) {
+		d.Errorf("%s: got %v, want ErrFull", when, err)
+	}
+}
+
+func (d *fullDisk) wantDone(when string, err error) {
+	d.Helper()
+	if err != nil {
+		d.Errorf("%s: %v", when, err)
+	}
+}
+
+// wantState checks the size of the reserve, that exactly the acknowledged
+// updates are there, and that the database is sound.
+func (d *fullDisk) wantState(when string, reserve int64) {
+	d.Helper()
+	var size int64
+	info, err := os.Stat(filepath.Join(d.opts.Dir, "ballast"))
+	switch {
+	case err == nil:
+		size = info.Size()
+	case !errors.Is(err, fs.ErrNotExist):
+		d.Fatal(err)
+	}
+	if size != reserve {
+		d.Errorf("%s: the reserve has %d bytes, want %d", when, size, reserve)
+	}
+
+	want := fmt.Sprint(d.kept)
+	err = d.db.View(context.Background(), func(t store.Tx) error {
+		for _, table := range []string{"one", "two"} {
+			rows, err := t.Query(`SELECT id FROM ` + table + ` WHERE length(body) = 20000 ORDER BY id`)
+			if err != nil {
+				return err
+			}
+			var ids []int64
+			for rows.Next() {
+				var id int64
+				if err := rows.Scan(&id); err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			if got := fmt.Sprint(ids); got != want {
+				d.Errorf("%s: table %s holds %s, want %s", when, table, got, want)
+			}
+			if err := rows.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	d.wantDone(when+": view", err)
+	d.wantDone(when+": check", d.db.Check(context.Background()))
+}
+
 // TestFullDisk fills a small disk under the engine.
 func TestFullDisk(t *testing.T) {
 	if !inOwnMounts(t) {
 		return
 	}
-	disk := t.TempDir()
-	if err := unix.Mount("vogt-test", disk, "tmpfs", 0, "size=24m,mode=0700"); err != nil {
-		t.Fatalf("mounting a small tmpfs: %v", err)
-	}
-	defer unix.Unmount(disk, unix.MNT_DETACH)
-
-	var seconds atomic.Int64
-	const reserve = 4 << 20
-	opts := Options{
-		Dir: filepath.Join(disk, "data"), Migrations: pairSchema(), Ballast: reserve,
-		Now: func() time.Time { return time.Unix(1_000_000+seconds.Load(), 0) },
-	}
-	ctx := context.Background()
-	db := open(t, opts)
-	var kept []int64
-	body := strings.Repeat("x", 20_000)
-	add := func(update func(context.Context, func(store.Tx) error) error, id int64) error {
-		err := update(ctx, func(t store.Tx) error {
-			if _, err := t.Exec(`INSERT INTO one (id, body) VALUES (?1, ?2)`, id, body); err != nil {
-				return err
-			}
-			_, err := t.Exec(`INSERT INTO two (id, body) VALUES (?1, ?2)`, id, body)
-			return err
-		})
-		if err == nil {
-			kept = append(kept, id)
-		}
-		return err
-	}
-	ballastSize := func() int64 {
-		info, err := os.Stat(filepath.Join(opts.Dir, "ballast"))
-		if errors.Is(err, fs.ErrNotExist) {
-			return 0
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.Size()
-	}
-	wantState := func(when string, ballast int64) {
-		t.Helper()
-		if got := ballastSize(); got != ballast {
-			t.Errorf("%s: the reserve has %d bytes, want %d", when, got, ballast)
-		}
-		want := fmt.Sprint(kept)
-		var one, two []int64
-		err := db.View(ctx, func(tx store.Tx) error {
-			for table, ids := range map[string]*[]int64{"one": &one, "two": &two} {
-				rows, err := tx.Query(`SELECT id FROM ` + table + ` WHERE length(body) = 20000 ORDER BY id`)
-				if err != nil {
-					return err
-				}
-				for rows.Next() {
-					var id int64
-					if err := rows.Scan(&id); err != nil {
-						return err
-					}
-					*ids = append(*ids, id)
-				}
-				if err := rows.Err(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil || fmt.Sprint(one) != want || fmt.Sprint(two) != want {
-			t.Errorf("%s: a view reads %v and %v (%v), want %s", when, one, two, err, want)
-		}
-		if err := db.Check(ctx); err != nil {
-			t.Errorf("%s: %v", when, err)
-		}
-	}
-	wantFull := func(when string, err error) {
-		t.Helper()
-		if !errors.Is(err, store.ErrFull) {
-			t.Errorf("%s: got %v, want ErrFull", when, err)
-		}
-	}
+	d := newFullDisk(t)
 
 	// Ordinary updates fill the last of the disk, and then fail cleanly.
-	filler := fill(t, disk, 400_000)
+	filler := fill(t, d.disk, 400_000)
 	id := int64(1)
 	var err error
 	for ; err == nil; id++ {
-		err = add(db.Update, id)
+		err = d.add(id, false)
 	}
-	wantFull("the first update that does not fit", err)
-	if len(kept) == 0 {
+	d.wantFull("the first update that does not fit", err)
+	if len(d.kept) == 0 {
 		t.Error("no update fitted into 400 kB")
 	}
-	wantState("full, reserve untouched", reserve)
+	d.wantState("full, reserve untouched", fullDiskReserve)
 
 	// A reserved one goes through, at the reserve's expense; ordinary ones
 	// must not eat the rest of it.
-	if err := add(db.UpdateReserved, 100); err != nil {
-		t.Errorf("reserved update on a full disk: %v", err)
-	}
-	wantState("after a reserved update", 0)
-	wantFull("ordinary update while the reserve is in use", add(db.Update, id))
-	seconds.Add(5)
-	wantFull("ordinary update five seconds later", add(db.Update, id))
-	if err := add(db.UpdateReserved, 101); err != nil {
-		t.Errorf("second reserved update: %v", err)
-	}
-	wantState("after the second", 0)
+	d.wantDone("reserved update on a full disk", d.add(100, true))
+	d.wantState("after a reserved update", 0)
+	d.wantFull("ordinary update while the reserve is in use", d.add(id, false))
+	d.seconds.Add(5)
+	d.wantFull("ordinary update five seconds later", d.add(id, false))
+	d.wantDone("second reserved update", d.add(101, true))
+	d.wantState("after the second", 0)
 
-	// Opening on a disk in that state, and on one that is full to the brim
-	// with the reserve in place.
-	if err := db.Close(); err != nil {
-		t.Errorf("closing on a full disk: %v", err)
-	}
-	db = open(t, opts)
-	wantFull("ordinary update after reopening", add(db.Update, id))
-	if err := add(db.UpdateReserved, 102); err != nil {
-		t.Errorf("reserved update after reopening: %v", err)
-	}
+	// Opening on a disk in that state, and space at last.
+	d.reopen()
+	d.wantFull("ordinary update after reopening", d.add(id, false))
+	d.wantDone("reserved update after reopening", d.add(102, true))
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	wantFull("ordinary update within the second", add(db.Update, id))
-	seconds.Add(5)
-	if err := add(db.Update, 200); err != nil {
-		t.Errorf("ordinary update with space again: %v", err)
-	}
-	wantState("with space again", reserve)
-	if err := db.Close(); err != nil {
+	d.wantFull("ordinary update within the second", d.add(id, false))
+	d.seconds.Add(5)
+	d.wantDone("ordinary update with space again", d.add(200, false))
+	d.wantState("with space again", fullDiskReserve)
+
+	// Opening on a disk that is full to the brim: the reserve lets it open.
+	if err := d.db.Close(); err != nil {
 		t.Error(err)
 	}
-	filler = fill(t, disk, 0)
-	db = open(t, opts)
-	wantState("opened on a disk full to the brim", 0)
-	if err := add(db.UpdateReserved, 201); err != nil {
-		t.Errorf("reserved update: %v", err)
+	filler = fill(t, d.disk, 0)
+	d.db = open(t, d.opts)
+	d.wantState("opened on a disk full to the brim", 0)
+	d.wantDone("reserved update", d.add(201, true))
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	d.seconds.Add(5)
+	d.wantDone("ordinary update with space again", d.add(300, false))
+	d.wantState("at the end", fullDiskReserve)
+
+	// A backup that does not fit says so and leaves nothing.
+	filler = fill(t, d.disk, 0)
+	d.wantFull("backup onto a full disk", d.db.Backup(context.Background(), filepath.Join(d.disk, "copy.db")))
+	if left, err := filepath.Glob(filepath.Join(d.disk, "copy*")); err != nil || len(left) != 0 {
+		t.Errorf("the failed backup left %q (%v)", left, err)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	seconds.Add(5)
-	if err := add(db.Update, 300); err != nil {
-		t.Errorf("ordinary update with space again: %v", err)
-	}
-	wantState("at the end", reserve)
-
-	// A backup that does not fit says so and leaves nothing.
-	filler = fill(t, disk, 0)
-	wantFull("backup onto a full disk", db.Backup(ctx, filepath.Join(disk, "copy.db")))
-	if left, err := filepath.Glob(filepath.Join(disk, "copy*")); err != nil || len(left) != 0 {
-		t.Errorf("the failed backup left %q (%v)", left, err)
-	}
-	os.Remove(filler)
 }
 
 // TestReadOnlyDisk opens a database on a disk that is mounted read-only, and

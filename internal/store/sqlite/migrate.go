@@ -80,5 +80,6 @@ func (m *migrator) up(ctx context.Context) error {
 		}
 		return fmt.Errorf("creating the schema of %s: %w", m.db.path, err)
 	}
+	m.db.log.Info("brought the schema up to date", "database", m.db.path, "from", m.current, "to", m.known)
 	return nil
 }

@@ -435,14 +435,21 @@ func mapKeys(m map[string]*node) func(func(string) bool) {
 	}
 }
 
-// traceWriter runs the writer under strace and returns its calls.
-func traceWriter(t *testing.T, root string, c childConfig) []*call {
+// recording is what a writer below root did.
+type recording struct {
+	root  string
+	calls []*call
+}
+
+// record runs the writer under strace.
+func record(t *testing.T, c childConfig) recording {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not installed (on Debian: apt-get install strace), so the writer's system calls cannot be recorded")
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
+	root := t.TempDir()
 	c.Dir = filepath.Join(root, "new", "data")
 	cmd := c.command(t, strace, "-f", "--seccomp-bpf", "-qq", "-xx", "-s", "16777216", "-e", "trace="+tracedCalls, "-o", trace)
 	var complaints bytes.Buffer
@@ -466,7 +473,7 @@ func traceWriter(t *testing.T, root string, c childConfig) []*call {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return calls
+	return recording{root, calls}
 }
 
 // memoryDir makes a directory in memory where there is such a file system:
@@ -486,10 +493,13 @@ type outcome struct {
 	states, lost, broken int
 }
 
-// cutPower replays calls and examines the states at cuts of its lines.
-// examine gets the state's directory, what the cut was, and what was
-// acknowledged before it.
-func cutPower(t *testing.T, root string, calls []*call, cuts map[int]bool, kinds []keep, examine func(dir, cut string, acked []int64)) {
+// moments is how many there are to cut at: every call's begin and end.
+func (r recording) moments() int { return 2 * len(r.calls) }
+
+// cutPower replays the recording, makes each kind of state at each of the
+// cuts, and has it examined: its data directory, what cut it was, and what was
+// acknowledged before.
+func (r recording) cutPower(t *testing.T, cuts map[int]bool, kinds []keep, examine func(dir, cut string, acked []int64)) {
 	t.Helper()
 	type event struct {
 		line  int
@@ -498,7 +508,7 @@ func cutPower(t *testing.T, root string, calls []*call, cuts map[int]bool, kinds
 		order int
 	}
 	var events []event
-	for i, c := range calls {
+	for i, c := range r.calls {
 		events = append(events, event{c.begin, false, c, 2 * i}, event{c.end, true, c, 2*i + 1})
 	}
 	slices.SortStableFunc(events, func(a, b event) int {
@@ -507,7 +517,7 @@ func cutPower(t *testing.T, root string, calls []*call, cuts map[int]bool, kinds
 		}
 		return a.order - b.order
 	})
-	d := newDisk(root)
+	d := newDisk(r.root)
 	scratch := memoryDir(t)
 	for i, e := range events {
 		step := d.begin
@@ -543,20 +553,20 @@ func cutPower(t *testing.T, root string, calls []*call, cuts map[int]bool, kinds
 
 // chooseCuts takes n of the run's moments: half of them right before or after
 // a sync or an acknowledgement began or ended, the others anywhere.
-func chooseCuts(random *rand.Rand, calls []*call, n int) map[int]bool {
+func (r recording) chooseCuts(random *rand.Rand, n int) map[int]bool {
 	var sharp []int
-	for i, c := range calls {
+	for i, c := range r.calls {
 		if strings.HasSuffix(c.name, "sync") || c.name == "write" || strings.HasPrefix(c.name, "unlink") {
 			sharp = append(sharp, 2*i, 2*i+1)
 		}
 	}
-	cuts := map[int]bool{2*len(calls) - 1: true} // the end
+	cuts := map[int]bool{r.moments() - 1: true} // the end
 	for _, i := range random.Perm(len(sharp)) {
 		if len(cuts) < n/2 {
 			cuts[sharp[i]] = true
 		}
 	}
-	for _, i := range random.Perm(2 * len(calls)) {
+	for _, i := range random.Perm(r.moments()) {
 		if len(cuts) < n {
 			cuts[i] = true
 		}
@@ -580,8 +590,7 @@ func TestPowerCut(t *testing.T) {
 	mostly := func() bool { return random.IntN(8) != 0 }
 
 	t.Run("FULL", func(t *testing.T) {
-		root := t.TempDir()
-		calls := traceWriter(t, root, writer)
+		run := record(t, writer)
 		kinds := []keep{
 			{"what was synced", never, never},
 			live,
@@ -592,14 +601,14 @@ func TestPowerCut(t *testing.T) {
 			{"few sectors and all names", rarely, always},
 		}
 		var got outcome
-		cutPower(t, root, calls, chooseCuts(random, calls, cuts), kinds, func(dir, cut string, acked []int64) {
+		run.cutPower(t, run.chooseCuts(random, cuts), kinds, func(dir, cut string, acked []int64) {
 			got.states++
 			if err := verifyPairs(dir, acked); err != nil {
 				got.broken++
 				t.Errorf("power cut %s: %v", cut, err)
 			}
 		})
-		t.Logf("%d states of the disk at %d of %d moments, %d failures", got.states, cuts, 2*len(calls), got.broken)
+		t.Logf("%d states of the disk at %d of %d moments, %d failures", got.states, cuts, run.moments(), got.broken)
 	})
 
 	// With less syncing the same examination must find losses.
@@ -607,11 +616,10 @@ func TestPowerCut(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			weak := writer
 			weak.Synchronous = mode
-			root := t.TempDir()
-			calls := traceWriter(t, root, weak)
+			run := record(t, weak)
 			kinds := []keep{{"what was synced", never, never}}
 			var got outcome
-			cutPower(t, root, calls, chooseCuts(random, calls, cuts/5), kinds, func(dir, _ string, acked []int64) {
+			run.cutPower(t, run.chooseCuts(random, cuts/5), kinds, func(dir, _ string, acked []int64) {
 				got.states++
 				switch err := verifyPairs(dir, acked); {
 				case errors.Is(err, errLost):

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/api"
+	"vogt/internal/client"
+	"vogt/internal/config"
+	"vogt/internal/terminal"
+)
+
+func newLoginCommand(e *env) *cobra.Command {
+	var idp, keyPath string
+	var browser bool
+	cmd := &cobra.Command{
+		Use:   "login [EMAIL]",
+		Short: "Log in with an SSH key, or by a page",
+		Long: `Log in as a person or an agent. With an SSH key that the authority knows, the
+login renews itself. Without one, vogt prints the address of a page on which
+you confirm the login with a passkey; it then reads, denies and revokes until
+it ends. EMAIL can be left out when somebody was logged in here before.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if browser && keyPath != "" {
+				return &usageError{text: e.text(messages.KeyOrBrowser)}
+			}
+			email := ""
+			if len(args) == 1 {
+				email = args[0]
+			}
+			return e.login(cmd.Context(), email, idp, keyPath, browser)
+		}),
+	}
+	cmd.Flags().StringVar(&idp, "idp", "", "the authority's `URL` (default: the one in vogt.toml)")
+	cmd.Flags().StringVar(&keyPath, "key", "", "the SSH key `FILE` (default: ~/.ssh/id_ed25519 if it is there)")
+	cmd.Flags().BoolVar(&browser, "browser", false, "confirm on the page although there is a key")
+	return cmd
+}
+
+// target is where and as whom a login is made.
+type target struct {
+	file    client.File
+	before  client.Login // what lies there now; zero if nothing
+	address string
+	options client.Options
+}
+
+// loginTarget finds the file and the authority for a login.
+func (e *env) loginTarget(ctx context.Context, idp string) (target, error) {
+	var t target
+	paths, err := e.paths()
+	if err != nil {
+		return t, err
+	}
+	settings, err := e.settings(paths)
+	if err != nil {
+		return t, err
+	}
+	if t.file, err = e.identity(paths); err != nil {
+		return t, err
+	}
+	// A file that is missing or damaged is what a login is for.
+	t.before, _ = t.file.Load()
+	t.address, t.options = address(idp, t.before, settings), e.options(ctx, paths)
+	if t.address == settings.Authority {
+		t.options.LogKey = settings.AuthorityKey
+	}
+	return t, nil
+}
+
+// address is the authority that is meant: the one named, else that of the last
+// login, else that of the configuration.
+func address(idp string, before client.Login, settings config.Client) string {
+	switch {
+	case idp != "":
+		return idp
+	case before.Authority != "":
+		return before.Authority
+	}
+	return settings.Authority
+}
+
+func (e *env) login(ctx context.Context, email, idp, keyPath string, browser bool) error {
+	t, err := e.loginTarget(ctx, idp)
+	if err != nil {
+		return err
+	}
+	if email == "" {
+		if email = t.before.Email; email == "" {
+			return &usageError{text: e.text(messages.WhichEmail)}
+		}
+	}
+	if keyPath == "" && !browser {
+		if t.before.Email == email {
+			keyPath = t.before.KeyPath
+		}
+		if keyPath == "" {
+			keyPath = e.usualKey()
+		}
+	}
+	c, err := client.Contact(t.address, t.file, t.options)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if keyPath != "" {
+		if keyPath, err = e.absolute(keyPath); err != nil {
+			return err
+		}
+		err = c.LogIn(ctx, email, keyPath)
+	} else {
+		err = e.loginByPage(ctx, c, email)
+	}
+	if err != nil {
+		return err
+	}
+	if b := t.before; b.Email != "" && (b.Email != email || b.Authority != c.Authority()) {
+		e.say(messages.ReplacedLogin, terminal.Visible(b.Email), terminal.Visible(b.Authority))
+	}
+	return e.print(identityOf(c.Login()), line(e.text(messages.LoggedIn, terminal.Visible(email), c.Authority())))
+}
+
+// loginByPage has a login of this machine confirmed on a page.
+func (e *env) loginByPage(ctx context.Context, c *client.Client, email string) error {
+	name, err := hostname()
+	if err != nil {
+		return err
+	}
+	done, err := e.confirmOnPage(ctx, c, api.TrustDevice, map[string]string{"name": name})
+	if err != nil {
+		return err
+	}
+	if done.Login == nil {
+		return &client.Error{Kind: client.Malformed, Where: c.Authority(), Detail: "the confirmed login is missing"}
+	}
+	if done.Login.Email != email {
+		return &client.Error{Kind: client.Refused, Where: c.Authority(),
+			Detail: e.text(messages.OtherPersonConfirmed, done.Login.Email, email)}
+	}
+	return c.LogInWith(ctx, *done.Login)
+}
+
+// confirmOnPage prepares a change of trust, prints where to confirm it, and
+// waits for that.
+func (e *env) confirmOnPage(ctx context.Context, c *client.Client, operation string, params map[string]string) (api.Trust, error) {
+	change, err := c.Prepare(ctx, operation, params)
+	if err != nil {
+		return api.Trust{}, err
+	}
+	e.say(messages.ConfirmOnPage)
+	fmt.Fprintf(e.stderr, "Confirm: %s\n", terminal.Visible(change.ConfirmURL))
+	return c.AwaitChange(ctx, change)
+}
+
+// identity is what --json tells of a login: everything but the token.
+type identity struct {
+	Email     string `json:"email"`
+	Type      string `json:"type"`
+	Authority string `json:"authority"`
+	Owner     string `json:"owner,omitempty"`
+	Expires   int64  `json:"expires_at"`
+	KeyPath   string `json:"key_path,omitempty"`
+}
+
+func identityOf(l client.Login) identity {
+	return identity{Email: l.Email, Type: l.Act, Authority: l.Authority, Owner: l.Owner, Expires: l.Expires, KeyPath: l.KeyPath}
+}
+
+func newLogoutCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "End the login, here and at the authority",
+		Args:  cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			c, err := e.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			l := c.Login()
+			if err := c.LogOut(cmd.Context()); err != nil {
+				e.say(messages.LogoutLocal, moment(l.Expires))
+				return err
+			}
+			return e.print(identityOf(l), line(e.text(messages.LoggedOut, terminal.Visible(l.Email))))
+		}),
+	}
+}
+
+func newWhoamiCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Say who is logged in here; makes no request",
+		Args:  cobra.NoArgs,
+		RunE: command(func(*cobra.Command, []string) error {
+			paths, err := e.paths()
+			if err != nil {
+				return err
+			}
+			file, err := e.identity(paths)
+			if err != nil {
+				return err
+			}
+			l, err := file.Load()
+			if err != nil {
+				return err
+			}
+			return e.print(identityOf(l), func(w io.Writer) error {
+				s := &sheet{w: w}
+				s.fact("Email", l.Email)
+				s.fact("Type", l.Act)
+				s.some("Owner", l.Owner)
+				s.fact("Authority", l.Authority)
+				s.fact("Token", e.tokenState(l))
+				s.some("Key", l.KeyPath)
+				s.fact("File", filepath.Clean(file.Path()))
+				return s.err
+			})
+		}),
+	}
+}
+
+// tokenState says how long a login lasts.
+func (e *env) tokenState(l client.Login) string {
+	left := time.Unix(l.Expires, 0).Sub(e.now()).Round(time.Second)
+	switch {
+	case left > 0 && l.KeyPath != "":
+		return e.text(messages.TokenRenews, left)
+	case left > 0:
+		return e.text(messages.TokenEnds, left)
+	case l.KeyPath != "":
+		return e.text(messages.TokenRenewsNow)
+	}
+	return e.text(messages.TokenEnded)
+}

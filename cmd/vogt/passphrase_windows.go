@@ -1,0 +1,4 @@
+package main
+
+// The console of the process.
+const consoleIn, consoleOut = "CONIN$", "CONOUT$"

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"vogt/internal/notify"
+	"vogt/internal/version"
+)
+
+// newRoot builds the command tree. Each command is a file with a constructor.
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "vogt",
+		Short: "Ask before you act: permission for what agents run",
+		Long: `Vogt stands between AI agents and machines. An agent asks to run a command, a
+person answers on a page or with an SSH key, the command runs exactly as it was
+shown, and everything is on record.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			e.agentSet = cmd.Flags().Changed("agent")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args)
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{text: err.Error()} })
+	root.PersistentFlags().BoolVar(&e.json, "json", false, "answer with JSON on standard output")
+	root.PersistentFlags().StringVar(&e.agent, "agent", "", "act as the agent `NAME` of this user instead of the default identity")
+	root.AddCommand(
+		newRunCommand(e), newGrantCommand(e),
+		newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e),
+		newAgentCommand(e), newPanicCommand(e), newResumeCommand(e),
+		newAuditCommand(e), newNotifyCommand(e), newNotifyRunCommand(e),
+		newVersionCommand(e), newExitCodesTopic(),
+	)
+	return root
+}
+
+// newGroup makes a command that only holds others.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args)
+			}
+			return cmd.Help()
+		},
+	}
+	group.AddCommand(commands...)
+	return group
+}
+
+// unknownCommand says what was probably meant.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		slices.Sort(near)
+		text += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return &usageError{text: text}
+}
+
+func newVersionCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: command(func(*cobra.Command, []string) error {
+			return e.print(map[string]string{"version": version.String()}, line(version.Line("vogt")))
+		}),
+	}
+}
+
+func newExitCodesTopic() *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
+}
+
+// newNotifyRunCommand is how package notify starts this binary again to
+// supervise the notification command.
+func newNotifyRunCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:    notify.Subcommand,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: command(func(*cobra.Command, []string) error {
+			if code := notify.Supervise(e.stdin, e.stdout, e.stderr); code != 0 {
+				return withCode(code, nil)
+			}
+			return nil
+		}),
+	}
+}

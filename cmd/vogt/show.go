@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/api"
+	"vogt/internal/statement"
+	"vogt/internal/terminal"
+)
+
+// sheet writes facts, one a line, with their names in a column. Everything that
+// comes from elsewhere is made visible.
+type sheet struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sheet) fact(name, value string) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, "%-12s %s\n", name+":", terminal.Visible(value))
+	}
+}
+
+// some is fact for a value that may be missing and then is not shown.
+func (s *sheet) some(name, value string) {
+	if value != "" {
+		s.fact(name, value)
+	}
+}
+
+// argv shows an argument list an argument a line, each in quotes, so that no
+// argument can pass for two or for none.
+func (s *sheet) argv(name string, argv []string) {
+	for i, arg := range argv {
+		if s.err != nil {
+			return
+		}
+		if i > 0 {
+			name = ""
+		} else {
+			name += ":"
+		}
+		_, s.err = fmt.Fprintf(s.w, "%-12s [%d] %s\n", name, i, quoted(arg))
+	}
+}
+
+// quoted shows a text in double quotes.
+func quoted(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(terminal.Visible(text)) + `"`
+}
+
+// moment shows a time in Unix seconds in the person's zone.
+func moment(at int64) string {
+	if at == 0 {
+		return ""
+	}
+	return time.Unix(at, 0).Format("2006-01-02 15:04:05 -0700")
+}
+
+// showGrant writes a grant in full. The names of the facts are the same in
+// every language, like the labels of a waiting request.
+func (e *env) showGrant(w io.Writer, g api.Grant) error {
+	s := &sheet{w: w}
+	s.fact("Grant", g.ID)
+	s.fact("Status", string(g.Status))
+	if g.Request == nil {
+		return s.err // not a party: the state is all there is
+	}
+	s.some("Approve", g.ApproveURL)
+	s.fact("Requester", g.Requester)
+	s.some("Owner", g.Owner)
+	s.some("Risk", g.Risk)
+	s.argv("Command", g.Request.Command)
+	s.some("Host", g.Request.Host)
+	s.some("Run as", g.Request.RunAs)
+	if c := g.Request.Context; c != nil {
+		e.file(s, "Program", c.File)
+		e.file(s, "Folder", c.Cwd)
+		if c.Stdin != nil {
+			s.fact("Input", *c.Stdin)
+		}
+	}
+	if g.Request.Reason != "" {
+		s.fact("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))
+	}
+	kind := string(g.Request.Type)
+	if g.Request.Duration > 0 && g.DecidedAt == 0 {
+		kind += " " + formatDuration(time.Duration(g.Request.Duration)*time.Second)
+	}
+	s.some("Kind", kind)
+	s.some("Asked", moment(g.CreatedAt))
+	if g.Joined > 0 {
+		s.fact("Repeated", strconv.FormatInt(g.Joined, 10))
+	}
+	s.some("Decided", moment(g.DecidedAt))
+	s.some("By", g.DecidedBy)
+	s.some("Strength", string(g.Strength))
+	s.some("Note", g.Note)
+	s.some("Until", moment(g.ValidUntil))
+	if g.Uses > 0 {
+		s.fact("Uses", strconv.FormatInt(g.Uses, 10))
+	}
+	s.some("Digest", g.Digest)
+	return s.err
+}
+
+// file shows what is bound of a file. What is absent is said to be.
+func (e *env) file(s *sheet, name string, f *statement.File) {
+	if f == nil {
+		s.fact(name, e.text(messages.NotBound))
+		return
+	}
+	var parts []string
+	if f.Path != nil {
+		parts = append(parts, *f.Path)
+	}
+	if f.SHA256 != nil {
+		parts = append(parts, "sha256:"+*f.SHA256)
+	}
+	if f.Size != nil {
+		parts = append(parts, fmt.Sprintf("%d bytes", *f.Size))
+	}
+	if f.Device != nil && f.Inode != nil {
+		parts = append(parts, fmt.Sprintf("device %d inode %d", *f.Device, *f.Inode))
+	}
+	s.fact(name, strings.Join(parts, ", "))
+}
+
+// showStatement writes everything that a signature over st covers.
+func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) error {
+	s := &sheet{w: w}
+	text := func(name string, v *string) {
+		if v != nil {
+			s.fact(name, *v)
+		}
+	}
+	number := func(name string, v *uint64) {
+		if v != nil {
+			s.fact(name, strconv.FormatUint(*v, 10))
+		}
+	}
+	s.fact("Purpose", string(st.Purpose))
+	if st.Purpose == statement.Trust {
+		s.argv("Change", st.Argv)
+		text("As", st.Owner)
+		s.some("Until", endOf(st.Expiry))
+		s.fact("Issuer", st.Issuer)
+		return s.err
+	}
+	s.fact("Grant", st.GrantID)
+	text("Requester", st.Requester)
+	text("Owner", st.Owner)
+	s.some("Risk", risk)
+	s.argv("Command", st.Argv)
+	e.file(s, "Program", st.Executable)
+	for _, f := range st.Interpreters {
+		e.file(s, "Interpreter", &f)
+	}
+	text("Host", st.Host)
+	e.file(s, "Folder", st.Cwd)
+	text("Run as", st.RunAsName)
+	number("Run as uid", st.RunAsUID)
+	s.list("Groups", st.RunAsGroups)
+	number("Caller uid", st.CallerUID)
+	if st.Stdin != nil {
+		s.fact("Input", *st.Stdin)
+	} else {
+		s.fact("Input", e.text(messages.NotBound))
+	}
+	if st.Environment != nil {
+		s.list("Environment", st.Environment)
+	} else {
+		s.fact("Environment", e.text(messages.NotBound))
+	}
+	number("Umask", st.Umask)
+	s.list("Limits", st.Limits)
+	for _, f := range st.Inputs {
+		e.file(s, "Reads", &f)
+	}
+	text("Confinement", st.Confinement)
+	text("Network", st.NetworkMode)
+	text("Catalog", st.Catalog)
+	if st.Reason != nil {
+		s.fact("Reason", e.text(messages.ReasonOf, quoted(*st.Reason)))
+	}
+	s.list("Hint", st.Hints)
+	s.fact("Permission", st.GrantType)
+	s.some("From", endOf(st.NotBefore))
+	s.some("Until", endOf(st.Expiry))
+	number("Uses", st.Uses)
+	s.fact("Issuer", st.Issuer)
+	return s.err
+}
+
+func (s *sheet) list(name string, items []string) {
+	for _, item := range items {
+		s.fact(name, item)
+	}
+}
+
+func endOf(at *uint64) string {
+	if at == nil {
+		return ""
+	}
+	return moment(int64(*at))
+}
