@@ -68,7 +68,7 @@ func TestVerifyExport(t *testing.T) {
 	if report.Size != 100 || report.Erased != 1 || report.Masked != 1 || len(report.Compared) != 2 || report.Nodes != 0 {
 		t.Errorf("report is %+v", report)
 	}
-	for _, want := range []string{"100 records", "Erased: 1 record;", "Masked: 1 record;", "not what is shown"} {
+	for _, want := range []string{"100 records", "Erased: 1 record (2);", "Masked: 1 record;", "not what is shown"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}

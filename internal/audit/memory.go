@@ -171,7 +171,12 @@ func (m *Memory) judge(ctx context.Context, last, seen Checkpoint, known bool, f
 	if seen.Size < last.Size {
 		old, new = seen, last
 	}
-	proof, err := fetch(ctx, old.Size, new.Size)
+	var proof Consistency
+	if old.Size == 0 {
+		proof.New = new.Size // everything extends an empty log
+	} else {
+		proof, err = fetch(ctx, old.Size, new.Size)
+	}
 	switch {
 	case err != nil && (new.same(seen) || ctx.Err() != nil):
 		return false, fmt.Errorf("audit: proof that the log with %d records extends the one with %d: %w", new.Size, old.Size, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -27,7 +28,10 @@ type Report struct {
 	Origin string
 	Size   int64 // records verified
 	Erased int64 // of these only the leaf is left; type and time are unproven
-	Masked int64 // of these only the leaf was verified, not what is shown
+	// ErasedAt are their indexes. Nothing in the tree tells who erased a record:
+	// each should be named by another record that tells of the erasure.
+	ErasedAt []int64
+	Masked   int64 // of these only the leaf was verified, not what is shown
 	Nodes  int64 // stored hashes that were compared; none in an export
 	// Compared names every signed statement that the log was compared with.
 	Compared []string
@@ -46,7 +50,7 @@ func (r Report) String() string {
 		b.WriteString("Recomputed: every leaf, the tree, the root.\n")
 	}
 	if r.Erased > 0 {
-		fmt.Fprintf(&b, "Erased: %s; only the leaf was verified, not the type and time shown.\n", count(r.Erased, "record"))
+		fmt.Fprintf(&b, "Erased: %s (%s); only the leaf was verified, not the type and time shown.\n", count(r.Erased, "record"), some(r.ErasedAt))
 	}
 	if r.Masked > 0 {
 		fmt.Fprintf(&b, "Masked: %s; only the leaf was verified, not what is shown.\n", count(r.Masked, "record"))
@@ -58,6 +62,23 @@ func (r Report) String() string {
 		b.WriteString("no witness: consistent with this machine's copies only\n")
 	} else {
 		fmt.Fprintf(&b, "Witnessed by: %s.\n", strings.Join(r.Witnesses, ", "))
+	}
+	return b.String()
+}
+
+// some lists the first of many indexes.
+func some(indexes []int64) string {
+	const most = 10
+	var b strings.Builder
+	for i, n := range indexes {
+		if i == most {
+			b.WriteString(", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.FormatInt(n, 10))
 	}
 	return b.String()
 }
@@ -204,6 +225,8 @@ func (k *checker) addPoint(c Checkpoint, name string) {
 // record takes the next record of the stream.
 func (k *checker) record(r Record, masked bool) error {
 	switch {
+	case r.Index > k.next && k.next == 0:
+		return k.end(Missing, 0, fmt.Sprintf("it is missing; the log begins with record %d", r.Index))
 	case r.Index > k.next:
 		return k.end(Missing, k.next, fmt.Sprintf("it is missing; record %d follows record %d", r.Index, k.next-1))
 	case r.Index < k.next:
@@ -217,6 +240,7 @@ func (k *checker) record(r Record, masked bool) error {
 		k.report.Masked++
 	case r.Erased():
 		k.report.Erased++
+		k.report.ErasedAt = append(k.report.ErasedAt, r.Index)
 	case len(r.Salt) != SaltSize:
 		why = fmt.Sprintf("its salt has %d bytes instead of %d", len(r.Salt), SaltSize)
 	default:

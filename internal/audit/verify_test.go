@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("report is %+v", report)
 	}
 	text := report.String()
-	for _, want := range []string{"300 records of vogt/x/log fit", fmt.Sprintf("%d stored hashes", len(w.hashes)), "Erased: 3 records",
+	for _, want := range []string{"300 records of vogt/x/log fit", fmt.Sprintf("%d stored hashes", len(w.hashes)), "Erased: 3 records (17, 18, 250);",
 		"a remembered checkpoint of 120 records", "a remembered checkpoint of 200 records", "the signed checkpoint of 300 records",
 		"no witness: consistent with this machine's copies only"} {
 		if !strings.Contains(text, want) {
@@ -151,7 +151,7 @@ func TestVerifyNamesWhatWasTamperedWith(t *testing.T) {
 		{"node before a record", func(_ *testing.T, w *whole) { w.hashes[node(0, 56)][0] ^= 1; w.records[57].Time++ }, Altered, 56, "hash"},
 		{"record before a node", func(_ *testing.T, w *whole) { w.hashes[node(0, 58)][0] ^= 1; w.records[57].Time++ }, Altered, 57, "changed"},
 		{"removed", func(_ *testing.T, w *whole) { w.records = slices.Delete(w.records, 57, 58) }, Missing, 57, "record 58 follows record 56"},
-		{"first removed", func(_ *testing.T, w *whole) { w.records = w.records[1:] }, Missing, 0, "missing"},
+		{"first removed", func(_ *testing.T, w *whole) { w.records = w.records[1:] }, Missing, 0, "begins with record 1"},
 		{"removed and renumbered", func(_ *testing.T, w *whole) {
 			w.records = slices.Delete(w.records, 57, 58)
 			w.renumber()
@@ -207,6 +207,13 @@ func TestVerifyNamesWhatWasTamperedWith(t *testing.T) {
 				t.Errorf("got %s of %d: %v\nwant %s of %d with %q", m.Kind, m.Index, m, tt.kind, tt.index, tt.detail)
 			}
 		})
+	}
+}
+
+func TestReportOfManyErasures(t *testing.T) {
+	r := Report{Origin: "vogt/x/log", Size: 40, Erased: 12, ErasedAt: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}
+	if text := r.String(); !strings.Contains(text, "(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)") {
+		t.Errorf("the report is:\n%s", text)
 	}
 }
 

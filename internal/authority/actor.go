@@ -206,8 +206,9 @@ func (a Actor) party(g grant.Grant) bool {
 	return a.Known() && (e == g.Request.Requester || a.Person() && (e == g.Owner || e == g.Approver))
 }
 
-// decides reports whether the actor is the person who answers for g.
+// decides reports whether the actor is the person who answers for g. Whoever
+// was enrolled under the address after g was asked is somebody else.
 func (a Actor) decides(g grant.Grant) bool {
 	e := a.Principal.Email
-	return a.Person() && (e == g.Owner || e == g.Approver)
+	return a.Person() && (e == g.Owner || e == g.Approver) && a.Principal.Created <= int64(g.Created)
 }

@@ -182,6 +182,13 @@ func (t *txn) still(by Actor, p proven) error {
 			return errUnauthenticated().caused(err)
 		}
 	}
+	if p.strength == grant.Bearer && by.KeyID != "" {
+		// What a key may not sign, a login that it brought may not decide.
+		if k, err := store.KeyByID(t, by.KeyID); err != nil || k.Weak {
+			return problem(403, "This login decides nothing", "Its key was added by management and is good for logging in only.",
+				"Log in with another key of the account.").kind("forbidden").caused(err)
+		}
+	}
 	if p.keyID != "" {
 		if k, err := store.KeyByID(t, p.keyID); err != nil || k.Email != person.Email {
 			return errUnauthenticated().caused(err)

@@ -106,6 +106,13 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	if p.Paused {
 		return Created{}, paused(p.Email)
 	}
+	if g.Approver != g.Owner {
+		// Somebody who was enrolled under the approver's address since then
+		// was not chosen; the owner answers alone.
+		if o, err := store.PrincipalByEmail(t, g.Approver); err != nil || !usable(o) || o.Created > p.Created {
+			g.Approver = g.Owner
+		}
+	}
 	key := reuseKey(g)
 	open, err := store.OpenGrants(t, key)
 	if err != nil {

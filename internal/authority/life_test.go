@@ -182,7 +182,7 @@ func TestOtherEnds(t *testing.T) {
 	for _, id := range []string{denied.ID, revoked.ID, used.ID} {
 		for _, verb := range []string{"deny", "revoke"} {
 			if a := owner.Post(authoritytest.GrantPath(id, verb), nil); a.Status != 409 && a.Status != 410 {
-				t.Errorf("%s of a settled grant: %d %s", verb, a.Status, a.Body)
+				t.Errorf("%s of a settled grant: %d %.500s", verb, a.Status, a.Body)
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func TestWhoSees(t *testing.T) {
 	} {
 		a := c.clients[test.who].Get(api.PathGrants + "?requester=" + url.QueryEscape(test.requester))
 		if a.Status != test.want {
-			t.Errorf("%s lists %s: %d %s", test.who, test.requester, a.Status, a.Body)
+			t.Errorf("%s lists %s: %d %.500s", test.who, test.requester, a.Status, a.Body)
 		}
 	}
 }

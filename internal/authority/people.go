@@ -158,7 +158,7 @@ func (a *Authority) EnrolByBearer(ctx context.Context, by Actor, name, publicKey
 	}
 	var out api.Enrolled
 	err = a.update(ctx, func(t *txn) error {
-		if err := t.still(by, proven{}); err != nil {
+		if err := t.still(by, proven{strength: grant.Bearer}); err != nil {
 			return err
 		}
 		if out, err = t.addAgent(by.Principal, name, key); err != nil {
@@ -276,7 +276,8 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 			return err
 		}
 		var dormant int64
-		weak := len(keys)+len(passkeys) > 0
+		// An account that was used had a key, also if it has none now.
+		weak := len(keys)+len(passkeys) > 0 || p.LastLogin != 0
 		if weak {
 			dormant = int64(t.now) + a.cfg.Dormancy.Milliseconds()
 		}
@@ -303,6 +304,9 @@ func (a *Authority) RemoveKey(ctx context.Context, by Actor, email, keyID string
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
 		}
+		if err := t.keepWay(email, keyID); err != nil {
+			return err
+		}
 		if err := store.DeleteKey(t, email, keyID); errors.Is(err, store.ErrConflict) {
 			return problem(404, "There is no such key", "", "")
 		} else if err != nil {
@@ -311,6 +315,43 @@ func (a *Authority) RemoveKey(ctx context.Context, by Actor, email, keyID string
 		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "key.removed", By: by.Name(), Subject: email, Params: map[string]string{"key_id": keyID}})
 		return err
 	})
+}
+
+// keepWay refuses to take from a person the last key or passkey that it can
+// decide with: nothing could confirm a new one. id is what would be removed.
+func (t *txn) keepWay(email, id string) error {
+	p, err := store.PrincipalByEmail(t, email)
+	if err != nil || p.Kind != kindPerson {
+		return ignoreNotFound(err)
+	}
+	keys, err := store.Keys(t, email)
+	if err != nil {
+		return err
+	}
+	passkeys, err := store.Passkeys(t, email)
+	if err != nil {
+		return err
+	}
+	found, left := false, 0
+	count := func(key string) {
+		if key == id {
+			found = true
+		} else {
+			left++
+		}
+	}
+	for _, k := range keys {
+		if !k.Weak {
+			count(k.ID)
+		}
+	}
+	for _, k := range passkeys {
+		count(k.ID)
+	}
+	if found && left == 0 {
+		return problem(400, "This is the last way into the account", "", "Add another passkey or key first.")
+	}
+	return nil
 }
 
 // mayNarrow reports whether the actor may take something away from email: its
@@ -377,7 +418,24 @@ func (a *Authority) Remove(ctx context.Context, by Actor, email string) error {
 		} else if err != nil {
 			return err
 		}
-		return t.cutOff(by, email, "principal.removed")
+		if err := t.cutOff(by, email, "principal.removed"); err != nil {
+			return err
+		}
+		// Nobody answers for the agents any more, and whoever is enrolled
+		// under this address later did not choose them.
+		agents, err := store.Principals(t, email)
+		if err != nil {
+			return err
+		}
+		for _, agent := range agents {
+			if err := store.RemovePrincipal(t, agent.Email); err != nil {
+				return err
+			}
+			if err := t.cutOff(by, agent.Email, "principal.removed"); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -490,23 +490,15 @@ func (a *Authority) RemovePasskey(ctx context.Context, by Actor, id string) erro
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
 		}
-		passkeys, err := store.Passkeys(t, email)
-		if err != nil {
+		if err := t.keepWay(email, id); err != nil {
 			return err
-		}
-		keys, err := store.Keys(t, email)
-		if err != nil {
-			return err
-		}
-		if len(passkeys)+len(keys) <= 1 {
-			return problem(400, "This is the last way into the account", "", "Add another passkey or key first.")
 		}
 		if err := store.DeletePasskey(t, email, id); errors.Is(err, store.ErrConflict) {
 			return problem(404, "There is no such passkey", "", "")
 		} else if err != nil {
 			return err
 		}
-		_, err = t.record(recordTrust, "", email, trustRecord{Operation: "passkey.removed", By: by.Name(), Subject: email, Params: map[string]string{"id": id}})
+		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "passkey.removed", By: by.Name(), Subject: email, Params: map[string]string{"id": id}})
 		return err
 	})
 }

@@ -51,7 +51,7 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 		Issuer: a.cfg.Issuer, Subject: req.Requester, Audience: req.Audience, Host: req.Host,
 		IssuedAt: now.Seconds(), Expires: expires, ID: jti, GrantID: g.ID, GrantType: g.Type, Approval: g.Type,
 		Permissions: req.Permissions, Details: req.Details, CmdHash: req.CmdHash, Command: req.Command,
-		Context: req.Context, DecidedBy: g.Decision.By, RunAs: req.RunAs, Use: token.UseGrant, Epoch: a.Epoch(),
+		Context: req.Context, DecidedBy: g.Decision.By, RunAs: req.RunAs, Use: token.UseGrant, Epoch: a.Epoch(), Key: by.KeyID,
 	})
 	return raw, g, err
 }
@@ -141,6 +141,11 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		}
 		if err := a.usableBy(t, g); err != nil {
 			return err
+		}
+		if claims.Key != "" {
+			if k, err := store.KeyByID(t, claims.Key); err != nil || k.Email != claims.Subject {
+				return problem(401, "The key behind this grant token was removed", "", "Log in with the new key and ask for a new token.").kind("invalid_authz_jwt").caused(err)
+			}
 		}
 		if claims.Epoch != a.Epoch() {
 			return problem(401, "The grant token is from before a restore", "", "Ask again.").kind("invalid_authz_jwt")

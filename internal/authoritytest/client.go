@@ -116,7 +116,7 @@ func (c *Client) Post(path string, body any, headers ...string) Answer {
 func (a Answer) Want(status int) Answer {
 	a.T.Helper()
 	if a.Status != status {
-		a.T.Fatalf("%s: status %d, want %d\n%s", a.Call, a.Status, status, a.Body)
+		a.T.Fatalf("%s: status %d, want %d\n%.1000s", a.Call, a.Status, status, a.Body)
 	}
 	return a
 }

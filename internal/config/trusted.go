@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // maxFile bounds what is read: configuration is written by hand.
@@ -33,15 +32,4 @@ func ReadTrusted(path string) ([]byte, error) {
 		return nil, fmt.Errorf("config: %s is larger than %d bytes, which no configuration is; look what it is", path, maxFile)
 	}
 	return data, nil
-}
-
-// quote renders an argument for a command line in a hint.
-func quote(arg string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
-	}
-	if arg != "" && strings.TrimFunc(arg, plain) == "" {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

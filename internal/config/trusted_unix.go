@@ -154,3 +154,14 @@ func octal(info fs.FileInfo) string {
 	}
 	return fmt.Sprintf("%04o", mode)
 }
+
+// quote renders an argument for a command line in a hint.
+func quote(arg string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
+	}
+	if arg != "" && strings.TrimFunc(arg, plain) == "" {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

@@ -51,7 +51,7 @@ func (s *server) activityPage(v *visit) (*page, error) {
 	for _, e := range entries {
 		view := entryView{Entry: e, Signed: e.Index < log.Signed && !log.Broken}
 		_, view.Known = v.messages["record."+e.Type]
-		view.Line, _ = firstRunes(e.Action, 300)
+		view.Line, _ = firstRunes(e.Action, 160)
 		if e.Risk != 0 {
 			view.Risk = riskName(e.Risk)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path"
 	"strconv"
@@ -20,31 +21,39 @@ type asset struct {
 	gzip []byte
 }
 
-// addAssets registers style, script and pictures, and returns their addresses
-// by logical name. The script begins with the words of its language.
+// addAssets registers styles, scripts and pictures, and returns their addresses
+// by logical name. A script begins with the words of its language.
 func (s *server) addAssets(l *language) (map[string]string, error) {
 	words, err := json.Marshal(l.scriptWords())
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]string{}
-	for _, file := range []struct{ name, kind string }{
-		{"vogt.css", "text/css; charset=utf-8"},
-		{"vogt.js", "text/javascript; charset=utf-8"},
-		{"icons.svg", "image/svg+xml"},
-		{"icon.svg", "image/svg+xml"},
+	for _, file := range []struct {
+		name, kind string
+		parts      []string
+	}{
+		{"vogt.css", "text/css; charset=utf-8", []string{"vogt.css"}},
+		{"more.css", "text/css; charset=utf-8", []string{"more.css"}},
+		{"app.js", "text/javascript; charset=utf-8", []string{"core.js", "app.js"}},
+		{"gate.js", "text/javascript; charset=utf-8", []string{"core.js", "gate.js"}},
+		{"icons.svg", "image/svg+xml", []string{"icons.svg"}},
+		{"icon.svg", "image/svg+xml", []string{"icon.svg"}},
 	} {
-		body, err := files.ReadFile("assets/" + file.name)
-		if err != nil {
-			return nil, err
-		}
 		ext := path.Ext(file.name)
-		body = compact(body, ext)
-		if file.name == "vogt.js" {
-			body = bytes.Join([][]byte{[]byte("const words="), words, []byte(";\n"), body}, nil)
+		var body []byte
+		if ext == ".js" {
+			body = fmt.Appendf(nil, "const words=%s;\n", words)
+		}
+		for _, part := range file.parts {
+			source, err := files.ReadFile("assets/" + part)
+			if err != nil {
+				return nil, err
+			}
+			body = append(body, compact(source, ext)...)
 		}
 		sum := sha256.Sum256(body)
-		address := "/assets/" + strings.TrimSuffix(file.name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:12]) + ext
+		address := "/assets/" + strings.TrimSuffix(file.name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:6]) + ext
 		names[file.name] = address
 		if s.assets[address] == nil {
 			var zipped bytes.Buffer

@@ -58,9 +58,10 @@ func (s *server) inboxPage(v *visit) (*page, error) {
 			data.Groups = append(data.Groups, g)
 		}
 		line, _ := firstRunes(s.line(w.Grant.Request), 200)
+		user, _ := firstRunes(w.Grant.Request.RunAs, 40)
 		g.Rows = append(g.Rows, row{
 			ID: w.Grant.ID, Risk: riskName(w.Grant.Risk), Ask: askOf(w.Grant.Request.Command, w.Grant.Request), Line: line,
-			As: w.Grant.Request.RunAs, Left: left, Current: w.Grant.ID == current,
+			As: user, Left: left, Current: w.Grant.ID == current,
 		})
 	}
 	if current != "" {

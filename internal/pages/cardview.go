@@ -17,6 +17,7 @@ import (
 // how many arguments it lists openly and at all.
 const (
 	textShown  = 8 << 10
+	textTall   = 1200 // characters
 	argsOpen   = 12
 	argsShown  = 64
 	argsWhole  = 2000
@@ -99,6 +100,7 @@ type commandView struct {
 	Args     []argView
 	More     int  // arguments left out
 	Folded   bool // the list starts closed
+	Tall     bool // the text scrolls in a well of its own
 	Total    int
 	Unbound  bool // the statement does not contain it
 	Secrets  int  // values masked
@@ -159,6 +161,9 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 	}
 	c.Facts = factsOf(card)
 	c.Fields, c.Digest = fieldsOf(v, card.Statement), card.Statement.Digest()
+	for i := range c.Fields {
+		c.Fields[i].Above = c.Fields[i].Key == "argv" && len(argv) > 0
+	}
 	for i, w := range inbox.Rows {
 		if w.Grant.ID != id {
 			continue
@@ -245,6 +250,7 @@ func commandOf(argv []string, whole bool) commandView {
 		c.Args = append(c.Args, argView{N: i, Text: head, Left: left})
 	}
 	c.More = len(argv) - len(c.Args)
+	c.Tall = c.Length > textTall && !whole
 	c.Folded = len(argv) > argsOpen || len(text) > 2000
 	return c
 }
@@ -260,7 +266,7 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 	}
 	whole := quote(argv)
 	r := c.Grant.Request
-	if n := countHidden(whole) + countHidden(r.Reason) + countHidden(r.Host); n > 0 {
+	if n := countHidden(whole) + countHidden(plainQuotes(r.Reason)) + countHidden(r.Host); n > 0 {
 		text, err := v.count("odd.hidden", n)
 		add("high", "opaque", text, err)
 	}

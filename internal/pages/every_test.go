@@ -75,9 +75,8 @@ func (b *tab) check(name string) {
 
 // gallery makes one thing of every kind and returns the addresses of all
 // pages by name.
-func gallery(t *testing.T, s *site) map[string]string {
+func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 	a := s.authority
-	ids := s.populate()
 	now := time.Now()
 	ask := func(words ...string) string {
 		return a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words, Reason: "Because it is needed."}, detail.Medium)
@@ -138,8 +137,7 @@ func gallery(t *testing.T, s *site) map[string]string {
 
 // everyPage looks at each page in both languages, on a phone and on a desk.
 func everyPage(t *testing.T, b *tab) {
-	b.enter()
-	paths := gallery(t, b.s)
+	paths := gallery(t, b.s, b.enter())
 	// The pages with the longest words, and the closest quarters.
 	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true}
 	for _, tongue := range []string{"en", "de"} {

@@ -16,6 +16,7 @@ type fieldView struct {
 	Bound  bool
 	Long   bool // more values than fit openly
 	More   int  // values left out
+	Above  bool // shown elsewhere on the page
 }
 
 // How many values of a list, and how many bytes of one value, the fine print

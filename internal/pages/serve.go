@@ -330,6 +330,8 @@ type frameData struct {
 	Theme        string
 	KeysOff      bool
 	Title        template.HTML
+	Page         string // name of the view
+	Gate         bool   // a page without the sections: sign-in, set-up, errors
 	Section      string
 	BodyClass    string
 	Back         string
@@ -355,7 +357,7 @@ func (s *server) render(v *visit, p *page) error {
 	query.Set("lang", other)
 	f := frameData{
 		visit: v, Lang: tag, Other: other, OtherAddress: v.URL.EscapedPath() + "?" + query.Encode(), Theme: v.theme, KeysOff: v.keysOff,
-		Title: p.title, Section: p.section, BodyClass: p.body, Back: p.back,
+		Page: p.view, Gate: p.section == "", Title: p.title, Section: p.section, BodyClass: p.body, Back: p.back,
 		SignedIn: v.signedIn(), Session: v.session, Version: s.cfg.Version, Origin: s.cfg.PagesOrigin, Host: s.host, Issuer: s.cfg.Issuer,
 		NowMillis: v.now.UnixMilli(), Heartbeat: s.cfg.Heartbeat.Milliseconds(), Data: p.data,
 	}

@@ -37,6 +37,7 @@ func parseTemplates(l *language, assets map[string]string) (map[string]*view, er
 			return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + assets["icons.svg"] + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
 		},
 		"shown":    func(s string) template.HTML { return marked(s, false) },
+		"prose":    prose,
 		"lines":    func(s string) template.HTML { return marked(s, true) },
 		"mark":     func(p Person) string { return initials(p.label()) },
 		"label":    func(p Person) template.HTML { return marked(p.label(), false) },

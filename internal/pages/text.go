@@ -15,23 +15,51 @@ import (
 // text, never markup, and no character of it is invisible.
 
 // marked escapes s and shows characters that a reader could not see, or would
-// take for others, by their code (terminal.Visible). With breaks set a line
-// feed also breaks the line, as in a well; else it is shown like the rest.
+// take for others, by their code (terminal.Visible). A line feed is a small
+// arrow; with breaks set it also breaks the line, as in a well.
 func marked(s string, breaks bool) template.HTML {
 	var b strings.Builder
-	if breaks {
-		for {
-			line, rest, more := strings.Cut(s, "\n")
-			writeMarked(&b, line)
-			if !more {
-				return template.HTML(b.String())
-			}
-			b.WriteString("<span class=\"nl\">\u21b5</span>\n")
-			s = rest
+	for {
+		line, rest, more := strings.Cut(s, "\n")
+		writeMarked(&b, line)
+		if !more {
+			return template.HTML(b.String())
 		}
+		b.WriteString("<span class=\"nl\">\u21b5</span>")
+		if breaks {
+			b.WriteByte('\n')
+		}
+		s = rest
 	}
-	writeMarked(&b, s)
-	return template.HTML(b.String())
+}
+
+// prose is marked for sentences that a person or an agent wrote: quotation
+// marks and dashes of typography, which have no place in a command, stay.
+func prose(s string) template.HTML {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(s, typography)
+		if i < 0 {
+			writeMarked(&b, s)
+			return template.HTML(b.String())
+		}
+		writeMarked(&b, s[:i])
+		_, size := utf8.DecodeRuneInString(s[i:])
+		b.WriteString(s[i : i+size])
+		s = s[i+size:]
+	}
+}
+
+const typography = "\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2026"
+
+// plainQuotes takes typography out of prose, for counting what is hidden in it.
+func plainQuotes(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(typography, r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 func writeMarked(b *strings.Builder, s string) {

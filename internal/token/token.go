@@ -69,6 +69,9 @@ type Grant struct {
 	RunAs       string         `json:"run_as,omitempty"`
 	Use         string         `json:"vogt_use"`
 	Epoch       uint64         `json:"vogt_epoch"`
+	// Key is the key behind the login that asked for the token, if it had
+	// one: without that key the token is worth nothing.
+	Key string `json:"vogt_key,omitempty"`
 }
 
 // Key is a signing key and the identifier under which it is published.

@@ -583,7 +583,7 @@ func (d *Daemon) end() {
 
 // failure reports whether a line of the log tells of one.
 func failure(line string) bool {
-	for _, sign := range []string{"level=ERROR", `"level":"ERROR"`, "panic", "fatal error:", "WARNING: DATA RACE"} {
+	for _, sign := range []string{"level=ERROR", `"level":"ERROR"`, "panic: ", "fatal error: ", "WARNING: DATA RACE"} {
 		if strings.Contains(line, sign) {
 			return true
 		}

@@ -71,6 +71,24 @@ func Argv(argv []string) []string {
 	}
 }
 
+// Value masks the value of something that has a name, such as a variable or a
+// field: as a whole if the name is that of a secret, else as Text does.
+func Value(name, value string) string {
+	switch c := classify(strings.TrimLeft(name, "-")); c {
+	case plain:
+	case header, cookie:
+		label := name + ": "
+		if masked, ok := strings.CutPrefix(Text(label+value), label); ok {
+			return masked
+		}
+	default:
+		if isSecret(c, name, value, true) {
+			return hide(value)
+		}
+	}
+	return Text(value)
+}
+
 // textSpans finds the secrets in s. depth counts how many quotes were opened.
 func textSpans(s string, depth int) []span {
 	spans := formSpans(s)

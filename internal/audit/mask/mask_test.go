@@ -154,6 +154,26 @@ func TestArgv(t *testing.T) {
 	}
 }
 
+func TestValue(t *testing.T) {
+	for _, tt := range []struct{ name, value, want string }{
+		{"API_TOKEN", "a b; c", "[masked]"},
+		{"password", "$ecret", "[masked]"},
+		{"--client-secret", "0123456789abcdefghijkl", "0123[masked]"},
+		{"password", "", ""},
+		{"password", "abcd[masked]", "abcd[masked]"},
+		{"token_file", "/run/token", "/run/token"},
+		{"Authorization", "Bearer abc.def", "Bearer [masked]"},
+		{"cookie", "sid=abc; a=b", "sid=[masked]; a=[masked]"},
+		{"key", "name", "name"},
+		{"command", "mysql -phunter2", "mysql -p[masked]"},
+		{"", "TOKEN=abc", "TOKEN=[masked]"},
+	} {
+		if got := Value(tt.name, tt.value); got != tt.want {
+			t.Errorf("Value(%q, %q) = %q, want %q", tt.name, tt.value, got, tt.want)
+		}
+	}
+}
+
 // secrets that must never be seen again, whatever surrounds them.
 func TestNoSecretStays(t *testing.T) {
 	secret := "Zq9vX2mK7pL4wR8t"
@@ -191,6 +211,10 @@ func FuzzText(f *testing.F) {
 		once := Text(s)
 		if twice := Text(once); twice != once {
 			t.Errorf("Text(%q) = %q, and masked again %q", s, once, twice)
+		}
+		name, value, _ := strings.Cut(s, "=")
+		if once := Value(name, value); Value(name, once) != once {
+			t.Errorf("Value(%q, %q) = %q, and masked again %q", name, value, once, Value(name, once))
 		}
 		argv := strings.Split(s, " ")
 		masked := Argv(argv)

@@ -216,6 +216,24 @@ func TestCosignaturesOfOthers(t *testing.T) {
 	}
 }
 
+// This checkpoint was cosigned by litewitness v0.7.0 (filippo.io/torchwood).
+func TestCosignatureOfAnotherImplementation(t *testing.T) {
+	const (
+		logKey     = "vogt/x/log+fb67041f+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"
+		witnessKey = "example.com/witness+0cb5b75c+BMQYUhGu5nH4DJymBpl13jEF36vFUMZhbiC7E0n5PvNI"
+		cosigned   = "vogt/x/log\n30\nsTk0hcQBftjGAmGSLonZEfEvrwjUFCS2K4l0E27w9+4=\n\n" +
+			"— vogt/x/log +2cEHxF139tUKHfTxJ1qHW7lrWi6xKMvIRHFuzJy/VRD4uzki2SUA9quqk+lavTPlgQVEMqK+F7zH5SwR/6qnmm61g8=\n" +
+			"— example.com/witness DLW3XAAAAABrDV62NuiK99gofQxaqh1oyBaGY/RZCLbr7ubydEgwoj9KV3E214l2jmOOG46tBW0K/2Ysu861YVueOmRcJ7YfGm+bCg==\n"
+	)
+	if c, err := audit.OpenCheckpoint(cosigned, logKey); err != nil || c.Size != 30 {
+		t.Errorf("OpenCheckpoint = %+v, %v", c, err)
+	}
+	got, err := Cosignatures(cosigned, []string{witnessKey})
+	if err != nil || len(got) != 1 || got[0].Name != "example.com/witness" || got[0].Time.Unix() != 0x6b0d5eb6 {
+		t.Errorf("Cosignatures = %v, %v", got, err)
+	}
+}
+
 // A signature for a log is no cosignature and the other way round, even with
 // the same key.
 func TestDomainSeparation(t *testing.T) {
@@ -386,10 +404,10 @@ func TestSubmitToOthers(t *testing.T) {
 		"endless":            func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("— x AAAAAAAA\n", 1<<16)) },
 		"nonsense size": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/x.tlog.size")
-			w.WriteHeader(409)
+			w.WriteHeader(http.StatusConflict)
 			fmt.Fprint(w, "-1\n")
 		},
-		"conflict without a size": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "5", 409) },
+		"conflict without a size": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "5", http.StatusConflict) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(answer)

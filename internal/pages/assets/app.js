@@ -1,131 +1,19 @@
-// The only script of these pages. It signs clicks with a key that it cannot
-// read, talks to passkeys, keeps the inbox live, and holds answers back while
-// it is not. Everything it shows was written by the server; text that it adds
-// comes from "words", the catalog in front of this file.
-// The server drops indentation and comment lines, so no literal spans lines.
+// The pages behind the sign-in: answering, the live inbox, moving by keys.
+// Answers are held back until the page has its key, is live, is looked at, and
+// nothing on it has changed for a moment.
 
-const $ = (selector, root = document) => root.querySelector(selector);
-const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = s => s;
 const policy = window.trustedTypes?.createPolicy("vogt", { createHTML: make }) ?? { createHTML: make };
-const body = document.body.dataset;
 const wide = matchMedia("(min-width:60rem)");
 const armDelay = 600;
 
-// The server's clock, as far as this page knows it.
-let skew = Number(body.now) - Date.now();
-const now = () => Date.now() + skew;
-
-const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const clock = t => new Intl.DateTimeFormat(words.lang, { hour: "2-digit", minute: "2-digit", hour12: false }).format(t);
 
-// --- the key that signs clicks -------------------------------------------
-
-const request = r => new Promise((done, fail) => {
-  r.onsuccess = () => done(r.result);
-  r.onerror = () => fail(r.error);
-});
-
-async function keyStore(mode, use) {
-  const open = indexedDB.open("vogt", 1);
-  open.onupgradeneeded = () => open.result.createObjectStore("keys");
-  const db = await request(open);
-  try {
-    return await request(use(db.transaction("keys", mode).objectStore("keys")));
-  } finally {
-    db.close();
-  }
-}
-
-const base64 = bytes => btoa(String.fromCharCode(...new Uint8Array(bytes)));
-
-async function newKey() {
-  const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
-  return { key: pair.privateKey, spki: base64(await crypto.subtle.exportKey("spki", pair.publicKey)) };
-}
-
-const keepKey = (key, session) => keyStore("readwrite", s => s.put({ key, session }, "click"));
-
-async function clickKey() {
-  const kept = await keyStore("readonly", s => s.get("click")).catch(() => null);
-  return kept?.session === body.session ? kept.key : null;
-}
-
-// --- calls -----------------------------------------------------------------
-
-async function sign(path, text) {
-  const key = await clickKey();
-  if (!key) throw { kind: "no-click", text: words.nokey };
-  const utf8 = new TextEncoder();
-  const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(text)));
-  const hex = [...sum].map(b => b.toString(16).padStart(2, "0")).join("");
-  const issued = Math.round(now());
-  const lines = ["vogt-click-v1", location.origin, path, hex, issued].join("\n");
-  const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, key, utf8.encode(lines));
-  return issued + "." + base64(signature).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-async function post(address, data, signed = true) {
-  const path = new URL(address, location.href).pathname, text = JSON.stringify(data);
-  const headers = { "Content-Type": "application/json" };
-  if (signed) headers["Vogt-Click"] = await sign(path, text);
-  let r;
-  try {
-    r = await fetch(path, { method: "POST", headers, body: text });
-  } catch {
-    throw { kind: "network", text: words.failed };
-  }
-  const answer = await r.json().catch(() => ({}));
-  if (!r.ok) throw { kind: (answer.type ?? "").split(":").pop(), text: answer.detail ?? words.failed };
-  return answer;
-}
 
 async function load(address) {
   const r = await fetch(address);
   if (r.redirected && new URL(r.url).pathname === "/login") throw { kind: "signed-out", text: words.ended };
   return new DOMParser().parseFromString(policy.createHTML(await r.text()), "text/html");
-}
-
-async function passkey(kind, options) {
-  try {
-    const publicKey = kind === "create"
-      ? PublicKeyCredential.parseCreationOptionsFromJSON(options)
-      : PublicKeyCredential.parseRequestOptionsFromJSON(options);
-    return (await navigator.credentials[kind]({ publicKey })).toJSON();
-  } catch (e) {
-    throw { kind: "passkey", text: e instanceof DOMException && e.name === "NotAllowedError" ? words.cancelled : words.nopasskey };
-  }
-}
-
-// --- saying things -----------------------------------------------------------
-
-function say(problem, tone = "") {
-  const spot = $(".bar .say") ?? $(".say");
-  if (!spot) return;
-  spot.hidden = !problem;
-  spot.dataset.tone = tone;
-  spot.replaceChildren();
-  if (!problem) return;
-  spot.append(problem.text ?? words.failed);
-  if (problem.kind === "no-click" || problem.kind === "signed-out") {
-    const link = document.createElement("a");
-    link.href = "/login?next=" + encodeURIComponent(location.pathname + location.search);
-    link.textContent = words.signin;
-    spot.append(" ", link);
-  }
-}
-
-const failed = e => say(e.kind ? e : { text: words.failed });
-
-// --- times ---------------------------------------------------------------
-
-function zones(root = document) {
-  for (const e of $$("time[data-f]", root)) {
-    const at = new Date(e.dateTime), [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(e.dateTime);
-    if (Number(sign + 1) * (hours * 60 + Number(minutes)) === -at.getTimezoneOffset()) continue;
-    const date = e.dataset.f === "full" ? { weekday: "short", day: "numeric", month: "long" } : {};
-    e.textContent = new Intl.DateTimeFormat(words.lang, { ...date, hour: "2-digit", minute: "2-digit", hour12: false }).format(at);
-  }
 }
 
 function countdown() {
@@ -137,7 +25,7 @@ function countdown() {
     const shown = $("b", e);
     if (shown.textContent === text) continue;
     shown.textContent = text;
-    $(".rest", e).setAttribute("stroke-dasharray", (44 * left / total).toFixed(1) + " 44");
+    $("circle", e).setAttribute("stroke-dasharray", (44 * left / total).toFixed(1) + " 44");
     e.toggleAttribute("data-soon", left < 300000);
     if (!left) sync();
   }
@@ -145,7 +33,7 @@ function countdown() {
 
 // --- holding answers back ------------------------------------------------------
 
-let live = false, busy = false, haveKey = true, inView = false, changed = performance.now();
+let live = false, busy = false, haveKey = false, inView = false, changed = performance.now();
 
 const form = () => $("form.decide");
 const buttons = () => $$("form.decide .pair button");
@@ -154,6 +42,11 @@ const watcher = new IntersectionObserver(entries => {
   inView = entries[entries.length - 1].isIntersecting;
   touch();
 }, { threshold: .9 });
+
+// A long command says that its end was not seen, until it was.
+const ends = new IntersectionObserver(entries => {
+  if (entries.some(e => e.isIntersecting)) $("[data-unseen]")?.remove();
+});
 
 const armed = () => live && !busy && haveKey && inView && document.visibilityState === "visible" && performance.now() - changed >= armDelay;
 
@@ -187,20 +80,17 @@ function opened() {
   inView = false;
   const pair = $("form.decide .pair");
   if (pair) watcher.observe(pair);
+  ends.disconnect();
+  if ($("#end")) ends.observe($("#end"));
   const note = $("#note");
   if (note) {
     const kept = sessionStorage.getItem("note " + form().dataset.id);
     if (kept && !note.value) note.value = kept;
   }
   reach();
-  enable();
+  for (const b of $$("[data-post]")) b.disabled = false;
   zones();
   touch();
-}
-
-// enable switches on what needs this script.
-function enable(root = document) {
-  for (const b of $$("[data-post],[data-login],form[data-owner] button", root)) b.disabled = false;
 }
 
 // --- answering -------------------------------------------------------------------
@@ -268,7 +158,7 @@ async function closed(f) {
 async function redraw(page) {
   const note = $("#note")?.value, pane = $("#pane");
   if (pane) {
-    swapPane(await load("/?card=" + encodeURIComponent(pane.dataset.card)));
+    swapPane(await load(pageOf(pane.dataset.card)));
     await sync();
   } else {
     swapPage(await load(page));
@@ -303,10 +193,12 @@ function counts(fresh) {
 
 // --- staying live --------------------------------------------------------------
 
+const pageOf = id => "/?card=" + encodeURIComponent(id);
+
 let syncing = null, again = false;
 
-// sync reads this page anew and takes over what changed. Calls that come
-// while it runs make it run once more.
+// sync reads this page anew, takes over what changed, and tells whether that
+// worked. Calls that come while it runs make it run once more.
 function sync() {
   again = true;
   syncing ??= (async () => {
@@ -315,8 +207,10 @@ function sync() {
         again = false;
         await refresh();
       }
+      return true;
     } catch (e) {
       if (e.kind === "signed-out") ended();
+      return false;
     } finally {
       syncing = null;
     }
@@ -326,22 +220,17 @@ function sync() {
 
 async function refresh() {
   if (busy && !$("#pane")) return;
-  const fresh = await load(location.pathname + location.search);
-  if ($("#inbox") && $("#inbox", fresh)) return mergeInbox(fresh);
-  if ($("#inbox") || $("#inbox", fresh) && $(".empty")) {
-    if ($(".req")) for (const row of $$(".req:not([data-state])")) await closeRow(row);
-    if (!$("#pane .card, #pane #outcome")) return swapPage(fresh);
-    counts(fresh);
-    return mergeOpen(await load("/?card=" + encodeURIComponent($("#pane").dataset.card)));
-  }
-  counts(fresh);
-  if ($("#case")) mergeOpen(fresh);
+  const open = $("#pane")?.dataset.card;
+  const fresh = await load(open ? pageOf(open) : location.pathname + location.search);
+  if (Boolean($("#inbox")) !== Boolean($("#inbox", fresh))) return swapPage(fresh);
+  if ($("#inbox")) await mergeInbox(fresh); else counts(fresh);
+  mergeOpen(fresh);
 }
 
 // mergeOpen looks whether the open card was closed or changed meanwhile.
 function mergeOpen(fresh) {
-  const f = form();
-  if (!f || busy) return;
+  const f = form(), at = root => $("#pane,#case", root)?.dataset.card;
+  if (!f || busy || $("#pane") && at(fresh) !== at(document)) return;
   const theirs = $("form.decide", fresh);
   if (theirs && theirs.dataset.id === f.dataset.id && theirs.dataset.digest === f.dataset.digest) return;
   const note = $("#note")?.value, held = $("#page").contains(document.activeElement) && !document.activeElement.closest(".req");
@@ -377,9 +266,11 @@ async function mergeInbox(fresh) {
     $("ol", group).append(copy);
     added++;
   }
+  const nothing = $("#inbox .empty");
+  if ($(".req")) nothing?.remove();
+  else if (!nothing && $("#inbox .empty", fresh)) $("#inbox").append(document.importNode($("#inbox .empty", fresh), true));
   announce(added);
   zones();
-  if ($("#pane")?.dataset.card && form()) mergeOpen(await load("/?card=" + encodeURIComponent($("#pane").dataset.card)));
 }
 
 // closeRow keeps a row for a moment with what became of it.
@@ -393,6 +284,7 @@ async function closeRow(row) {
     const group = row.closest(".group");
     row.remove();
     if (group && !$(".req", group)) group.remove();
+    if (!$(".req")) sync();
   }, 5000);
 }
 
@@ -449,10 +341,9 @@ function contact(e) {
 function connect() {
   source?.close();
   source = new EventSource("/p/events");
-  source.addEventListener("alive", e => {
+  source.addEventListener("alive", async e => {
     contact(e);
-    if (!live) sync();
-    setLive(true);
+    if (live || await sync()) setLive(true);
   });
   source.addEventListener("grant", e => {
     contact(e);
@@ -478,9 +369,12 @@ setInterval(() => {
 
 // --- moving and keys ---------------------------------------------------------------
 
+let opening = 0;
+
 async function openCard(id, focus) {
-  const address = "/?card=" + encodeURIComponent(id), fresh = await load(address);
-  const pane = $("#pane", fresh);
+  if (busy) return;
+  const address = pageOf(id), mine = ++opening, fresh = await load(address), pane = $("#pane", fresh);
+  if (mine !== opening || busy) return;
   if (!pane || pane.dataset.card !== id) return sync();
   swapPane(fresh);
   for (const row of $$(".req")) row.toggleAttribute("aria-current", row.dataset.id === id);
@@ -523,9 +417,6 @@ document.addEventListener("keydown", e => {
 
 document.addEventListener("submit", e => {
   if (e.target.matches(".decide")) e.preventDefault();
-  if (!e.target.matches("[data-owner]")) return;
-  e.preventDefault();
-  register(e.target).catch(failed);
 });
 
 document.addEventListener("change", e => {
@@ -535,10 +426,9 @@ document.addEventListener("change", e => {
 });
 
 document.addEventListener("click", e => {
-  const act = e.target.closest("[data-answer],[data-post],[data-login],.req h3 a");
+  const act = e.target.closest("[data-answer],[data-post],.req h3 a");
   if (!act || e.button || e.ctrlKey || e.metaKey || e.shiftKey) return;
   if (act.dataset.answer) answer(act.dataset.answer);
-  else if ("login" in act.dataset) signIn(act).catch(failed);
   else if (act.dataset.post) run(act).catch(failed);
   else if (wide.matches) {
     e.preventDefault();
@@ -558,45 +448,6 @@ async function run(button) {
   }
 }
 
-// --- signing in -----------------------------------------------------------------
-
-async function signIn(button) {
-  button.disabled = true;
-  say(null);
-  try {
-    const own = await newKey(), begun = await post("/p/login/options", {}, false);
-    const response = await passkey("get", begun.options);
-    const done = await post("/p/login/verify", { ceremony: begun.ceremony, response, proof_key: own.spki }, false);
-    await keepKey(own.key, done.session);
-    location.replace(button.dataset.login);
-  } finally {
-    button.disabled = false;
-  }
-}
-
-async function register(f) {
-  const button = $("button", f), token = f.dataset.owner;
-  button.disabled = true;
-  say(null);
-  try {
-    const own = await newKey();
-    const begun = await post("/p/setup/options", { token, name: $("#name").value, email: $("#email").value }, false);
-    const response = await passkey("create", begun.options);
-    const done = await post("/p/setup/verify", { token, ceremony: begun.ceremony, response, proof_key: own.spki }, false);
-    await keepKey(own.key, done.session);
-    location.replace("/");
-  } finally {
-    button.disabled = false;
-  }
-}
-
-// The set-up page waits for the terminal.
-async function awaitTerminal(token) {
-  const r = await fetch("/p/setup/state?token=" + encodeURIComponent(token)).catch(() => null);
-  if (r?.ok && (await r.json()).state !== "opened") return location.reload();
-  setTimeout(awaitTerminal, 500, token);
-}
-
 // --- start -------------------------------------------------------------------
 
 // A browser opens few connections to one host. A page that is left, or has not
@@ -611,7 +462,7 @@ const leave = () => {
 
 const back = () => {
   clearTimeout(away);
-  if (body.session && !source) connect();
+  if (!source) connect();
 };
 
 addEventListener("pagehide", leave);
@@ -627,11 +478,7 @@ if (told) {
   say({ text: told }, "info");
 }
 opened();
-const setup = $("[data-setup]");
-if (setup) awaitTerminal(setup.dataset.setup);
-if (body.session) {
-  connect();
-  haveKey = Boolean(await clickKey());
-  draw();
-  if (!haveKey && form()) say({ kind: "no-click", text: words.nokey });
-}
+connect();
+haveKey = Boolean(await clickKey());
+draw();
+if (!haveKey && form()) say({ kind: "no-click", text: words.nokey });

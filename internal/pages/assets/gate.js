@@ -1,0 +1,55 @@
+// Signing in and set-up.
+
+async function signIn(button) {
+  button.disabled = true;
+  say(null);
+  try {
+    const own = await newKey(), begun = await post("/p/login/options", {}, false);
+    const response = await passkey("get", begun.options);
+    const done = await post("/p/login/verify", { ceremony: begun.ceremony, response, proof_key: own.spki }, false);
+    await keepKey(own.key, done.session);
+    location.replace(button.dataset.login);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+async function register(f) {
+  const button = $("button", f), token = f.dataset.owner;
+  button.disabled = true;
+  say(null);
+  try {
+    const own = await newKey();
+    const begun = await post("/p/setup/options", { token, name: $("#name").value, email: $("#email").value }, false);
+    const response = await passkey("create", begun.options);
+    const done = await post("/p/setup/verify", { token, ceremony: begun.ceremony, response, proof_key: own.spki }, false);
+    await keepKey(own.key, done.session);
+    location.replace("/");
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// The set-up page waits for the terminal.
+async function awaitTerminal(token) {
+  const r = await fetch("/p/setup/state?token=" + encodeURIComponent(token)).catch(() => null);
+  if (r?.ok && (await r.json()).state !== "opened") return location.reload();
+  setTimeout(awaitTerminal, 500, token);
+}
+
+
+document.addEventListener("click", e => {
+  const button = e.target.closest("[data-login]");
+  if (button) signIn(button).catch(failed);
+});
+
+document.addEventListener("submit", e => {
+  if (!e.target.matches("[data-owner]")) return;
+  e.preventDefault();
+  register(e.target).catch(failed);
+});
+
+for (const b of $$("[data-login],[data-owner] button")) b.disabled = false;
+zones();
+const setup = $("[data-setup]");
+if (setup) awaitTerminal(setup.dataset.setup);
