@@ -65,8 +65,8 @@ cross: ## build for macOS and Windows
 	done
 
 .PHONY: bench
-bench: ## all benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: build ## measure the built binaries and a real authority, as a Markdown report
+	go run ./bench
 
 .PHONY: help
 help: ## this list

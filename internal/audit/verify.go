@@ -32,7 +32,7 @@ type Report struct {
 	// each should be named by another record that tells of the erasure.
 	ErasedAt []int64
 	Masked   int64 // of these only the leaf was verified, not what is shown
-	Nodes  int64 // stored hashes that were compared; none in an export
+	Nodes    int64 // stored hashes that were compared; none in an export
 	// Compared names every signed statement that the log was compared with.
 	Compared []string
 	// Witnesses names who else signed the checkpoint. Verify knows no keys of

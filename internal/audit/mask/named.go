@@ -14,10 +14,11 @@ func namedSpans(s string) []span {
 				values = n.values(s, i)
 			}
 		case ' ':
-			// "Bearer" announces a token even without its header.
-			if i >= 6 && strings.EqualFold(s[i-6:i], "bearer") && (i == 6 || !isAlnum(s[i-7])) {
-				if v := (span{i + 1, bareEnd(s, i+1, false)}); isRandom(s[v.from:v.to]) {
-					values = []span{v}
+			// As in "token 5f4d…" or "Bearer 5f4d…": only what looks random.
+			if n, ok := nameBefore(s, i); ok && !n.closed {
+				v := span{i + 1, bareEnd(s[:min(len(s), i+1+maxRandom)], i+1, false)}
+				if isRandom(s[v.from:v.to]) {
+					values = []span{{i + 1, bareEnd(s, i+1, false)}}
 				}
 			}
 		}
