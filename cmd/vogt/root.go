@@ -35,6 +35,7 @@ shown, and everything is on record.`,
 	root.PersistentFlags().BoolVar(&e.json, "json", false, "answer with JSON on standard output")
 	root.PersistentFlags().StringVar(&e.agent, "agent", "", "act as the agent `NAME` of this user instead of the default identity")
 	root.AddCommand(
+		newUpCommand(e), newDownCommand(e), newDoctorCommand(e), newDemoCommand(e),
 		newRunCommand(e), newGrantCommand(e),
 		newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e),
 		newAgentCommand(e), newPanicCommand(e), newResumeCommand(e),

@@ -38,10 +38,12 @@ func TestChallengeServesOnce(t *testing.T) {
 	answer(t, s, owner.Email, c, owner.Key).Problem(401)
 
 	for name, spoil := range map[string]func(c string){
-		"a wrong key":       func(c string) { answer(t, s, owner.Email, c, s.NewKey("x")).Problem(401) },
-		"another identity":  func(c string) { answer(t, s, "other@example.com", c, owner.Key).Problem(401) },
-		"no identity":       func(c string) { answer(t, s, "", c, owner.Key).Problem(401) },
-		"a broken signture": func(c string) { s.Stranger().Post(api.PathAuthenticate, api.Authenticate{ID: owner.Email, Challenge: c, Signature: "x"}).Problem(401) },
+		"a wrong key":      func(c string) { answer(t, s, owner.Email, c, s.NewKey("x")).Problem(401) },
+		"another identity": func(c string) { answer(t, s, "other@example.com", c, owner.Key).Problem(401) },
+		"no identity":      func(c string) { answer(t, s, "", c, owner.Key).Problem(401) },
+		"a broken signture": func(c string) {
+			s.Stranger().Post(api.PathAuthenticate, api.Authenticate{ID: owner.Email, Challenge: c, Signature: "x"}).Problem(401)
+		},
 	} {
 		c := challenge(t, s, owner.Email)
 		spoil(c)

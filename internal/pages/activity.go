@@ -3,6 +3,8 @@ package pages
 import (
 	"net/url"
 	"strconv"
+
+	"vogt/internal/audit/mask"
 )
 
 // entriesShown is one page of the activity.
@@ -51,7 +53,8 @@ func (s *server) activityPage(v *visit) (*page, error) {
 	for _, e := range entries {
 		view := entryView{Entry: e, Signed: e.Index < log.Signed && !log.Broken}
 		_, view.Known = v.messages["record."+e.Type]
-		view.Line, _ = firstRunes(e.Action, 160)
+		view.Line, _ = cut(e.Action, lineMasked)
+		view.Line, _ = firstRunes(mask.Text(view.Line), lineShown)
 		if e.Risk != 0 {
 			view.Risk = riskName(e.Risk)
 		}

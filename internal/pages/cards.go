@@ -57,10 +57,9 @@ func (s *server) inboxPage(v *visit) (*page, error) {
 			byAgent[w.Agent.Email] = g
 			data.Groups = append(data.Groups, g)
 		}
-		line, _ := firstRunes(s.line(w.Grant.Request), 200)
 		user, _ := firstRunes(w.Grant.Request.RunAs, 40)
 		g.Rows = append(g.Rows, row{
-			ID: w.Grant.ID, Risk: riskName(w.Grant.Risk), Ask: askOf(w.Grant.Request.Command, w.Grant.Request), Line: line,
+			ID: w.Grant.ID, Risk: riskName(w.Grant.Risk), Ask: askOf(w.Grant.Request.Command, w.Grant.Request), Line: lineOf(w.Grant.Request),
 			As: user, Left: left, Current: w.Grant.ID == current,
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/statement"
@@ -18,6 +19,7 @@ import (
 const (
 	textShown  = 8 << 10
 	textTall   = 1200 // characters
+	maskedMost = 4 * textShown // searched for secrets, in bytes
 	argsOpen   = 12
 	argsShown  = 64
 	argsWhole  = 2000
@@ -55,15 +57,21 @@ func riskName(r detail.Risk) string {
 	return r.String()
 }
 
-// line is a request in one line, for lists.
-func (s *server) line(r grant.Request) string {
-	if len(r.Command) > 0 {
-		return quote(r.Command)
+// lineShown is how many characters of a command a list shows, lineMasked how
+// many bytes of it are searched for secrets first.
+const (
+	lineShown  = 160
+	lineMasked = 4 << 10
+)
+
+// lineOf is a request in one line, for lists.
+func lineOf(r grant.Request) string {
+	words := r.Command
+	if len(words) == 0 {
+		words = r.Permissions
 	}
-	if len(r.Permissions) > 0 {
-		return quote(r.Permissions)
-	}
-	return ""
+	line, _ := firstRunes(quote(mask.Argv(firstBytes(words, lineMasked))), lineShown)
+	return line
 }
 
 // offerView is one reach on the card.
@@ -155,10 +163,12 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 	if code, err := idna.Punycode.ToASCII(c.Host); err == nil && code != c.Host {
 		c.HostCode = code
 	}
-	c.Says, c.SaysMore = firstRunes(g.Request.Reason, reasonMost)
+	reason := g.Request.Reason
 	if card.Statement.Reason != nil {
-		c.Says, c.SaysMore = firstRunes(*card.Statement.Reason, reasonMost)
+		reason = *card.Statement.Reason
 	}
+	reason, c.SaysMore = firstRunes(reason, reasonMost)
+	c.Says = mask.Text(reason)
 	c.Facts = factsOf(card)
 	c.Fields, c.Digest = fieldsOf(v, card.Statement), card.Statement.Digest()
 	for i := range c.Fields {
@@ -236,17 +246,31 @@ func (c *cardView) offers(v *visit) error {
 func commandOf(argv []string, whole bool) commandView {
 	c := commandView{Total: len(argv)}
 	text, most, each := quote(argv), argsShown, argShown
-	limit := textShown
+	part := argv
 	if whole {
-		limit, most, each = len(text), argsWhole, len(text)
+		most, each = argsWhole, len(text)
+	} else {
+		part = firstBytes(argv, maskedMost)
 	}
-	c.Text, c.Left = cut(text, limit)
-	c.Length = runes(c.Text) + c.Left
-	for i, a := range argv {
+	masked := mask.Argv(part)
+	for i := range part {
+		if masked[i] != part[i] {
+			c.Secrets++
+		}
+	}
+	c.Text, c.Unmasked, c.Length = quote(masked), text, runes(text)
+	if !whole && len(text) > textShown {
+		c.Text, _ = cut(c.Text, textShown)
+		c.Unmasked, c.Left = cut(text, textShown)
+	}
+	for i, a := range masked {
 		if i == most {
 			break
 		}
 		head, left := cut(a, each)
+		if i == len(masked)-1 && len(part[i]) < len(argv[i]) {
+			left += runes(argv[i][len(part[i]):])
+		}
 		c.Args = append(c.Args, argView{N: i, Text: head, Left: left})
 	}
 	c.More = len(argv) - len(c.Args)

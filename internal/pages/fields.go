@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/statement"
 )
 
@@ -20,7 +21,7 @@ type fieldView struct {
 }
 
 // How many values of a list, and how many bytes of one value, the fine print
-// shows; the digest covers all of them.
+// shows; the digest covers all of them. Likely secrets in them are masked.
 const (
 	valuesShown = 200
 	valueShown  = 2 << 10
@@ -36,6 +37,7 @@ func fieldsOf(v *visit, st statement.Statement) []fieldView {
 		}
 		for _, value := range values {
 			head, left := cut(value, valueShown)
+			head = mask.Text(head)
 			if left > 0 {
 				head += " …"
 			}

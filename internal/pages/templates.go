@@ -6,6 +6,7 @@ import (
 	"io"
 	"path"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/detail"
 )
 
@@ -38,6 +39,7 @@ func parseTemplates(l *language, assets map[string]string) (map[string]*view, er
 		},
 		"shown":    func(s string) template.HTML { return marked(s, false) },
 		"prose":    prose,
+		"masked":   mask.Text,
 		"lines":    func(s string) template.HTML { return marked(s, true) },
 		"mark":     func(p Person) string { return initials(p.label()) },
 		"label":    func(p Person) template.HTML { return marked(p.label(), false) },

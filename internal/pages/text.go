@@ -3,6 +3,7 @@ package pages
 import (
 	"html/template"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -220,6 +221,19 @@ func (p Person) label() string {
 	}
 	local, _, _ := strings.Cut(p.Email, "@")
 	return local
+}
+
+// firstBytes returns the first words of argv, limit bytes in all; the last one
+// may be cut.
+func firstBytes(argv []string, limit int) []string {
+	for i, a := range argv {
+		if len(a) > limit {
+			head, _ := cut(a, limit)
+			return append(slices.Clone(argv[:i]), head)
+		}
+		limit -= len(a)
+	}
+	return argv
 }
 
 func runes(s string) int { return utf8.RuneCountInString(s) }

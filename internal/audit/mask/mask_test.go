@@ -100,7 +100,7 @@ func TestText(t *testing.T) {
 		{"pem cut off", "-----BEGIN PRIVATE KEY-----\nMIIBVQIBADANBgkqhkiG9w0BAQ\nMIIBVQIBADANBgkqhkiG9w0BAQ", "-----BEGIN PRIVATE KEY-----[masked]"},
 		{"a certificate", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"},
 		{"random after a weak name", "key 1; signature=0123456789abcdef0123456789abcdef; sig=5", "key 1; signature=0123[masked]; sig=5"},
-		{"random after a blank", "the token 0123456789abcdef0123456789abcdef, the key 5", "the token 0123[masked] the key 5"},
+		{"random after a blank", "the token 0123456789abcdef0123456789abcdef, the key 5", "the token 0123[masked], the key 5"},
 		{"a commit", "git show 0123456789abcdef0123456789abcdef01234567", "git show 0123456789abcdef0123456789abcdef01234567"},
 		{"bearer in prose", "a bearer authentication token; Bearer abcDEF0123456789ghiJKL45", "a bearer authentication token; Bearer abcD[masked]"},
 

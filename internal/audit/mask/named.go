@@ -16,9 +16,8 @@ func namedSpans(s string) []span {
 		case ' ':
 			// As in "token 5f4d…" or "Bearer 5f4d…": only what looks random.
 			if n, ok := nameBefore(s, i); ok && !n.closed {
-				v := span{i + 1, bareEnd(s[:min(len(s), i+1+maxRandom)], i+1, false)}
-				if isRandom(s[v.from:v.to]) {
-					values = []span{{i + 1, bareEnd(s, i+1, false)}}
+				if end := base64End(s, i+1); isRandom(s[i+1 : end]) {
+					values = []span{{i + 1, end}}
 				}
 			}
 		}
@@ -164,6 +163,18 @@ func bareEnd(s string, from int, inObject bool) int {
 				return i - 1 // the end of a quote within a quote
 			}
 		}
+	}
+	return i
+}
+
+// base64End is where the characters of hex and base64 end.
+func base64End(s string, from int) int {
+	i := from
+	for i < len(s) && (isAlnum(s[i]) || strings.IndexByte("+/_=.-", s[i]) >= 0) {
+		i++
+	}
+	for i > from && s[i-1] == '.' {
+		i-- // of the sentence
 	}
 	return i
 }
