@@ -115,10 +115,11 @@ func (b *bench) pendingGrant(env []string, argv ...string) (string, error) {
 	if err == nil || cmd.ProcessState.ExitCode() != 75 {
 		return "", fmt.Errorf("%v: want exit code 75, got %v", argv, cmd.ProcessState)
 	}
-	var g struct {
-		ID string `json:"id"`
+	var pending struct {
+		Grant string `json:"grant"`
 	}
-	return g.ID, json.Unmarshal(out, &g)
+	err = json.Unmarshal(out, &pending)
+	return pending.Grant, err
 }
 
 func (b *bench) allow(in *instance, agent []string, vogt string) error {

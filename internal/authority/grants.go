@@ -118,6 +118,14 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	if err != nil {
 		return Created{}, err
 	}
+	for _, old := range open {
+		// The person has answered this very request, and the answer has not
+		// been used: asking again finds it instead of a second card.
+		if old.Type == grant.Once && old.Identity == g.Identity && old.Requester.Generation == g.Requester.Generation && old.Permits(t.now) {
+			_, err := t.record(recordRequest, old.ID, p.Email, requestRecordOf(old, "answered already"))
+			return Created{Grant: old, Reused: true}, err
+		}
+	}
 	verdict := flow.Judge(read, g.Identity, open, t.now)
 	switch verdict.Outcome {
 	case flow.Allow:
@@ -187,6 +195,12 @@ func (a *Authority) checkQuota(tx store.Tx, g grant.Grant, size int) error {
 func quota(what string, retry int) *Error {
 	e := problem(429, "Too many requests", "This agent "+what+".", "Wait until the owner has answered, or revoke requests that are no longer needed: vogt grant revoke ID.")
 	e.Retry = retry
+	return e
+}
+
+func tooFast(what string) *Error {
+	e := problem(429, "Too many tries", what, "Wait a second.")
+	e.Retry = 1
 	return e
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 // crossing asks for a command as root.
-func crossing(agent *authoritytest.Principal) api.Grant {
-	req := authoritytest.Request("systemctl", "restart", "x")
+func crossing(agent *authoritytest.Principal, args ...string) api.Grant {
+	req := authoritytest.Request(append([]string{"systemctl", "restart", "x"}, args...)...)
 	req.RunAs = "root"
 	return agent.AskFor(req)
 }
@@ -229,7 +229,7 @@ func TestCriticalNeedsMore(t *testing.T) {
 		}
 	}
 	// Neither lasts, however strong the answer.
-	for _, g := range []api.Grant{w.agent.Ask("vogt", "login"), crossing(w.agent)} {
+	for _, g := range []api.Grant{w.agent.Ask("vogt", "login"), crossing(w.agent, "another")} {
 		for _, kind := range []grant.Type{grant.Always, grant.Timed} {
 			var end int64
 			if kind == grant.Timed {

@@ -1,0 +1,33 @@
+package authority_test
+
+import (
+	"testing"
+
+	"vogt/internal/api"
+	"vogt/internal/authoritytest"
+	"vogt/internal/grant"
+)
+
+// TestAskingAgainFindsTheAnswer: a once-answer that has not been used serves
+// the same request when it is made again, exactly once.
+func TestAskingAgainFindsTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	owner := s.Owner()
+	agent := s.Agent(owner, "bot")
+	g := agent.Ask("make", "deploy")
+	owner.Approve(g.ID, grant.Once, 0)
+
+	var again api.Grant
+	agent.Post(api.PathGrants, authoritytest.Request("make", "deploy")).Want(200).Into(&again)
+	if again.ID != g.ID || again.Status != grant.Approved || !again.Automatic {
+		t.Fatalf("asking again gave %s %s, want the approved %s", again.ID, again.Status, g.ID)
+	}
+	if other := agent.Ask("make", "deploy", "now"); other.ID == g.ID {
+		t.Fatal("another command found the answer")
+	}
+	s.Consume(g.ID, agent.Token(g.ID)).Want(200)
+	if third := agent.Ask("make", "deploy"); third.ID == g.ID || third.Status != grant.Pending {
+		t.Fatalf("after its use the answer was found again: %s %s", third.ID, third.Status)
+	}
+}
