@@ -71,11 +71,12 @@ func (b *Bound) Interpreters() []statement.File {
 func (b *Bound) Context() grant.Context {
 	file, cwd := b.program.statement(), b.cwd.statement()
 	c := grant.Context{
-		Argv:       b.argv,
-		Executable: b.program.found,
-		File:       &file,
-		Cwd:        &cwd,
-		Stdin:      b.stdin,
+		Argv:         b.argv,
+		Executable:   b.program.found,
+		File:         &file,
+		Interpreters: b.Interpreters(),
+		Cwd:          &cwd,
+		Stdin:        b.stdin,
 	}
 	if uid := os.Getuid(); uid >= 0 {
 		n := uint64(uid)

@@ -49,7 +49,7 @@ func (b *Bound) image(streams []*os.File) (path string, release func()) {
 		unix.Close(fd)
 	}
 	named := filepath.Join(folder, filepath.Base(b.program.found))
-	if err := os.Symlink(link, named); err != nil {
+	if err := os.Symlink(link, named); err != nil || !filepath.IsAbs(named) {
 		return link, release
 	}
 	return named, release

@@ -217,7 +217,7 @@ func EndingOf(s grant.Status) Ending {
 // MismatchError tells that a grant is for another action than the one that
 // would run.
 type MismatchError struct {
-	What    string // "command", "program", "folder" or "host"
+	What    string // "command", "program", "interpreter", "folder" or "host"
 	Granted string // as in the grant
 	Found   string // as it is here and now
 }
@@ -247,6 +247,15 @@ func sameAction(req grant.Request, g api.Grant) error {
 	}
 	if was, is := granted.Context.File, req.Context.File; !sameFile(was, is) {
 		return &MismatchError{"program", describe(was), describe(is)}
+	}
+	for i, was := range granted.Context.Interpreters {
+		var is *statement.File
+		if i < len(req.Context.Interpreters) {
+			is = &req.Context.Interpreters[i]
+		}
+		if !sameFile(&was, is) {
+			return &MismatchError{"interpreter", describe(&was), describe(is)}
+		}
 	}
 	return nil
 }
