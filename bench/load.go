@@ -85,10 +85,7 @@ func (b *bench) loadWith(in *instance, clients int) error {
 	times := make([][]time.Duration, len(steps))
 	took := make([]time.Duration, len(steps))
 	for begin := time.Now(); time.Since(begin) < b.length*time.Duration(len(steps)) && b.ctx.Err() == nil; {
-		items := make([]*work, round)
-		for i := range items {
-			items[i] = &work{}
-		}
+		items := fresh(round)
 		for i, s := range steps {
 			t, d, err := drive(clients, items, s.do)
 			if err != nil {
@@ -101,6 +98,14 @@ func (b *bench) loadWith(in *instance, clients int) error {
 		report(s.name, clients, times[i], took[i])
 	}
 	return nil
+}
+
+func fresh(n int) []*work {
+	items := make([]*work, n)
+	for i := range items {
+		items[i] = &work{}
+	}
+	return items
 }
 
 // drive runs do over the items with so many clients at once and stops at the
@@ -159,7 +164,7 @@ func (b *bench) rawTransactions() error {
 	if _, err := db.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)"); err != nil {
 		return err
 	}
-	times, took, err := drive(1, make([]*work, 2000), func(*work) error {
+	times, took, err := drive(1, fresh(2000), func(*work) error {
 		_, err := db.Exec("INSERT INTO t (v) VALUES (?)", "a row of about the size that a small request has, give or take")
 		return err
 	})

@@ -94,7 +94,10 @@ func askYes(ctx context.Context, question string) (bool, error) {
 	}
 	defer tty.Close()
 	answer, err := tty.Prompt(ctx, question)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.Is(err, io.EOF):
 		return false, nil
 	}
 	return strings.EqualFold(strings.TrimSpace(answer), "y"), err

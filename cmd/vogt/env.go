@@ -179,17 +179,19 @@ func (e *env) absolute(path string) (string, error) {
 	return abs, nil
 }
 
-// usualKey is the SSH key that most people have, or "" when it is not there.
-func (e *env) usualKey() string {
-	dir := e.getenv("HOME")
-	if dir == "" {
-		dir = e.getenv("USERPROFILE")
+// usualKey is the key that an identity has when none is named: that of an agent
+// lies beside its login, that of a person where ssh keeps it. It is "" when
+// there is none.
+func (e *env) usualKey(file client.File) string {
+	path := filepath.Join(filepath.Dir(file.Path()), "key")
+	if e.agent == "" {
+		dir := e.getenv("HOME")
+		if dir == "" {
+			dir = e.getenv("USERPROFILE")
+		}
+		path = filepath.Join(dir, ".ssh", "id_ed25519")
 	}
-	path := filepath.Join(dir, ".ssh", "id_ed25519")
-	if dir == "" || !filepath.IsAbs(path) {
-		return ""
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); !filepath.IsAbs(path) || errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	return path

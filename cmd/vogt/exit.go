@@ -76,7 +76,7 @@ func (e *env) explain(err error) failure {
 		if coded.err == nil {
 			return failure{code: coded.code}
 		}
-		f := e.explain(coded.err)
+		f := e.explain(&commandError{coded.err})
 		f.code = coded.code
 		return f
 	}

@@ -102,7 +102,7 @@ func (e *env) login(ctx context.Context, email, idp, keyPath string, browser boo
 			keyPath = t.before.KeyPath
 		}
 		if keyPath == "" {
-			keyPath = e.usualKey()
+			keyPath = e.usualKey(t.file)
 		}
 	}
 	c, err := client.Contact(t.address, t.file, t.options)

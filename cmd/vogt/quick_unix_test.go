@@ -41,12 +41,16 @@ func TestQuickStart(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, test := range map[string]func(*machine){
-		"newcomer": newcomer, "headless": headless, "no terminal": noTerminal, "wrong owner key": wrongOwnerKey,
-		"demo": demoYes, "demo denied": demoDenied, "demo interrupted": demoInterrupted, "demo without terminal": demoWithoutTerminal,
+	for _, test := range []struct {
+		name string
+		run  func(*machine)
+	}{
+		{"newcomer", newcomer}, {"headless", headless}, {"no terminal", noTerminal}, {"wrong owner key", wrongOwnerKey}, {"foreground", foreground},
+		{"demo", demoYes}, {"demo denied", demoDenied}, {"demo interrupted", demoInterrupted}, {"demo without terminal", demoWithoutTerminal},
 	} {
-		t.Run(name, func(t *testing.T) {
-			test(newMachine(t, bin))
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(newMachine(t, bin))
 		})
 	}
 }
@@ -103,6 +107,7 @@ type sitting struct {
 	m      *machine
 	cmd    *exec.Cmd
 	screen *os.File
+	shown  chan string // what comes up on the screen
 	seen   string
 	stdout strings.Builder
 }
@@ -122,8 +127,22 @@ func (m *machine) sit(args ...string) *sitting {
 		m.t.Fatal(err)
 	}
 	tty.Close()
+	s.shown = make(chan string, 64)
+	go func() { // ends with the last process on the terminal
+		defer close(s.shown)
+		buf := make([]byte, 4096)
+		for {
+			n, err := screen.Read(buf)
+			s.shown <- string(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
 	m.t.Cleanup(func() {
 		s.cmd.Process.Kill()
+		for range s.shown {
+		}
 		screen.Close()
 	})
 	return s
@@ -134,8 +153,7 @@ func (m *machine) sit(args ...string) *sitting {
 func (s *sitting) see(pattern string) string {
 	s.m.t.Helper()
 	re := regexp.MustCompile(pattern)
-	s.screen.SetReadDeadline(time.Now().Add(time.Minute))
-	buf := make([]byte, 4096)
+	late := time.After(30 * time.Second)
 	for {
 		if loc := re.FindStringSubmatchIndex(s.seen); loc != nil {
 			found := s.seen[loc[0]:loc[1]]
@@ -145,10 +163,14 @@ func (s *sitting) see(pattern string) string {
 			s.seen = s.seen[loc[1]:]
 			return found
 		}
-		n, err := s.screen.Read(buf)
-		s.seen += string(buf[:n])
-		if err != nil && re.FindStringIndex(s.seen) == nil {
-			s.m.t.Fatalf("waiting for %q: %v; the screen shows %q", pattern, err, s.seen)
+		select {
+		case text, ok := <-s.shown:
+			if !ok {
+				s.m.t.Fatalf("vogt ended before %q; the screen shows %q", pattern, s.seen)
+			}
+			s.seen += text
+		case <-late:
+			s.m.t.Fatalf("%q does not come up; the screen shows %q", pattern, s.seen)
 		}
 	}
 }
@@ -163,7 +185,9 @@ func (s *sitting) say(text string) {
 // end waits for the end of the call.
 func (s *sitting) end(want int) {
 	s.m.t.Helper()
-	go io.Copy(io.Discard, s.screen) // so that nothing blocks on a full screen; ends with it
+	for text := range s.shown {
+		s.seen += text
+	}
 	s.cmd.Wait()
 	if got := s.cmd.ProcessState.ExitCode(); got != want {
 		s.m.t.Fatalf("exit code %d, want %d; the screen showed %q", got, want, s.seen)
@@ -233,22 +257,35 @@ func (p *person) script(text string) string {
 // when runs code on the first element that matches, as soon as there is one.
 func (p *person) when(selector, code string) string {
 	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(30 * time.Second)
+	for {
 		found := p.script(fmt.Sprintf(`(async () => { const e = document.querySelector(%q); if (!e) return "\u0000"; return String(await (%s)(e)) })()`, selector, code))
 		if found != "\x00" {
 			return found
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-late:
 			p.t.Fatalf("%s does not appear; the page says %q", selector, p.script(`(async () => document.body.innerText)()`))
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
 // press clicks a button once it can be pressed.
 func (p *person) press(selector string) {
 	p.t.Helper()
-	p.when(selector+":not([disabled])", `e => { e.click() }`)
+	selector += ":not([disabled]):not([aria-disabled=true])"
+	p.when(selector, `e => "it can"`)
+	p.do(chromedp.Click(selector, chromedp.NodeVisible))
+}
+
+// fill types into a field.
+func (p *person) fill(selector, text string) {
+	p.t.Helper()
+	p.when(selector, `e => "it is there"`)
+	p.do(chromedp.SendKeys(selector, text))
 }
 
 // newcomer is the first minutes of somebody with a fresh machine: one page with
@@ -261,9 +298,10 @@ func newcomer(m *machine) {
 	digits := p.when(".digits", `e => e.textContent.replace(/\D/g, "")`)
 	s.see("four digits")
 	s.say(digits + "\n")
-	p.when("#name", `e => { e.value = "Alice" }`)
-	p.when("#email", `e => { e.value = "alice@example.org" }`)
+	p.fill("#name", "Alice")
+	p.fill("#email", "alice@example.org")
 	p.press("form[data-owner] button")
+	p.when(`a[href="/agents"]`, `e => "signed in"`) // the page goes on by itself
 	s.see("You are alice@example.org")
 	s.see("Next:")
 	s.end(0)
@@ -275,6 +313,7 @@ func newcomer(m *machine) {
 	p.visit(add.see(`Confirm: (\S+)`))
 	p.press(`form[data-trust] button[data-answer=allow]`)
 	add.end(0)
+	p.when("#outcome", `e => "told"`)
 
 	ask := m.sit("run", "--agent", "claude", "--wait", "--", "echo", "first command")
 	p.visit(ask.see(`Approve: (\S+)`))
@@ -369,6 +408,26 @@ func wrongOwnerKey(m *machine) {
 		{"up", "--owner", "alice@example.org", "--owner-key", key + ".pub"},
 	} {
 		m.vogt(64, args...)
+	}
+}
+
+// foreground: what is attached to a terminal ends with Ctrl-C and with the
+// terminal.
+func foreground(m *machine) {
+	key := m.ownerKey()
+	for what, end := range map[string]func(*sitting){
+		"Ctrl-C":          func(s *sitting) { s.say("\x03") },
+		"the terminal":    func(s *sitting) { s.cmd.Process.Signal(syscall.SIGHUP) },
+		"a polite signal": func(s *sitting) { s.cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		s := m.sit("up", "--foreground", "--headless", "--listen", "127.0.0.1:0", "--owner", "alice@example.org", "--owner-key", key+".pub")
+		s.see("The authority runs")
+		s.see("Owner:")
+		end(s)
+		s.end(0)
+		if _, said := m.vogt(0, "down"); !strings.Contains(said, "No authority runs") {
+			m.t.Errorf("%s: the authority outlives it: %q", what, said)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +70,10 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		slices.Sort(near)
-		text += fmt.Sprintf("; did you mean %q?", near[0])
+		for i, name := range near {
+			near[i] = strconv.Quote(name)
+		}
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return &usageError{text: text}
 }

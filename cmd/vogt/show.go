@@ -20,9 +20,12 @@ type sheet struct {
 	err error
 }
 
-func (s *sheet) fact(name, value string) {
+func (s *sheet) fact(name, value string) { s.shown(name, terminal.Visible(value)) }
+
+// shown is fact for a value that is visible already.
+func (s *sheet) shown(name, value string) {
 	if s.err == nil {
-		_, s.err = fmt.Fprintf(s.w, "%-12s %s\n", name+":", terminal.Visible(value))
+		_, s.err = fmt.Fprintf(s.w, "%-12s %s\n", name+":", value)
 	}
 }
 
@@ -86,7 +89,7 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 		}
 	}
 	if g.Request.Reason != "" {
-		s.fact("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))
+		s.shown("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))
 	}
 	kind := string(g.Request.Type)
 	if g.Request.Duration > 0 && g.DecidedAt == 0 {
@@ -186,7 +189,7 @@ func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) er
 	text("Network", st.NetworkMode)
 	text("Catalog", st.Catalog)
 	if st.Reason != nil {
-		s.fact("Reason", e.text(messages.ReasonOf, quoted(*st.Reason)))
+		s.shown("Reason", e.text(messages.ReasonOf, quoted(*st.Reason)))
 	}
 	s.list("Hint", st.Hints)
 	s.fact("Permission", st.GrantType)

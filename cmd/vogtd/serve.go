@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"vogt/internal/authority"
@@ -36,7 +37,10 @@ const (
 	// checkpointFile keeps the last signed head of the log outside the
 	// database, so that a restored database is noticed.
 	checkpointFile = "checkpoint"
-	shutdownLimit  = 5 * time.Second
+	// A worker that ends answers the calls that it has taken: for shortCalls
+	// whatever comes, then what no wait or stream holds up, until shutdownLimit.
+	shortCalls    = 300 * time.Millisecond
+	shutdownLimit = 5 * time.Second
 )
 
 // serve runs the authority until ctx ends.
@@ -140,13 +144,19 @@ func together(ctx context.Context, ready func() error, parts ...func(context.Con
 }
 
 // serveHTTP serves until ctx ends, then lets calls in progress finish.
+//
+// http.Server.Shutdown would close a connection whose request it reads after
+// its begin, without an answer. Here the socket lives on for the next worker,
+// so whoever has a connection to this one gets an answer from it.
 func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	conns := newConnections()
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return base },
+		ConnState:   conns.note,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -155,15 +165,70 @@ func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Lo
 		return err
 	case <-ctx.Done():
 	}
-	// Streams and long waits end now; short calls get a moment.
-	time.AfterFunc(shutdownLimit/2, end)
-	limit, cancel := context.WithTimeout(base, shutdownLimit)
-	defer cancel()
-	if err := server.Shutdown(limit); err != nil {
-		server.Close()
-	}
+	l.Close()
 	<-failed
+	server.SetKeepAlivesEnabled(false) // closes those that are idle
+	// Short calls get a moment; then streams and long waits are told to end.
+	patience := time.AfterFunc(shortCalls, end)
+	defer patience.Stop()
+	conns.drain(shortCalls, shutdownLimit)
+	server.Close()
 	return ctx.Err()
+}
+
+// connections knows what each connection of a server is doing.
+type connections struct {
+	mu      sync.Mutex
+	states  map[net.Conn]http.ConnState
+	changed chan struct{} // has room for one: something changed
+}
+
+func newConnections() *connections {
+	return &connections{states: map[net.Conn]http.ConnState{}, changed: make(chan struct{}, 1)}
+}
+
+// note is the server's ConnState hook.
+func (c *connections) note(conn net.Conn, s http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s == http.StateClosed || s == http.StateHijacked {
+		delete(c.states, conn)
+	} else {
+		c.states[conn] = s
+	}
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *connections) count(s http.ConnState) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, state := range c.states {
+		if state == s {
+			n++
+		}
+	}
+	return n
+}
+
+// drain waits until every call has been answered, but no longer than limit. A
+// connection on which nothing has come yet may bring its call until patience is
+// over; browsers open some that they never use.
+func (c *connections) drain(patience, limit time.Duration) {
+	soon, late := time.NewTimer(patience), time.NewTimer(limit)
+	defer soon.Stop()
+	defer late.Stop()
+	for patient := true; c.count(http.StateActive) > 0 || patient && c.count(http.StateNew) > 0; {
+		select {
+		case <-c.changed:
+		case <-soon.C:
+			patient = false
+		case <-late.C:
+			return
+		}
+	}
 }
 
 // listen takes the socket from the parent or systemd, else binds it itself.
@@ -176,7 +241,11 @@ func listen(address string) (net.Listener, error) {
 		return l, nil
 	}
 	if l, err = net.Listen("tcp", address); err != nil {
-		return nil, fail(exitUnavailable, fmt.Errorf("cannot listen on %s: %w; end the program that holds the port, or choose another with --listen", address, err))
+		e := &supervise.BindError{Addr: address, Err: err}
+		if a, err := netip.ParseAddrPort(address); err == nil {
+			e.Holder = supervise.HolderOf(a)
+		}
+		return nil, e
 	}
 	return l, nil
 }
@@ -267,16 +336,19 @@ func keepCheckpoint(path, text string, log *slog.Logger) {
 
 // managementToken comes from a file or the environment, never from argv.
 func (s *settings) managementToken() (string, error) {
-	if s.managementFile == "" {
-		return os.Getenv("VOGT_MANAGEMENT_TOKEN"), nil
+	const variable = "VOGT_MANAGEMENT_TOKEN"
+	token, from := os.Getenv(variable), variable
+	if s.managementFile != "" {
+		b, err := config.ReadTrusted(s.managementFile)
+		if err != nil {
+			return "", err
+		}
+		token, from = strings.TrimSpace(string(b)), s.managementFile
+	} else if token == "" {
+		return "", nil // there is no management
 	}
-	b, err := config.ReadTrusted(s.managementFile)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(b))
 	if len(token) < 16 {
-		return "", fmt.Errorf("%s: the management token has %d characters, want at least 16", s.managementFile, len(token))
+		return "", fmt.Errorf("%s: the management token has %d characters, want at least 16", from, len(token))
 	}
 	return token, nil
 }

@@ -116,7 +116,7 @@ func TestHangup(t *testing.T) {
 // TestHangupEndsWaits replaces the worker while a client waits for a person: it
 // must learn that it has no answer, and not take an end for one.
 func TestHangupEndsWaits(t *testing.T) {
-	d := vogtdtest.Start(t, vogtdtest.Options{})
+	d := vogtdtest.Start(t, vogtdtest.Options{Config: "[limits]\nwaits_per_agent = 1\n"})
 	owner := d.Owner()
 	agent := d.API.Agent(owner, "helper")
 	id := agent.Ask("uptime").ID
@@ -126,11 +126,16 @@ func TestHangupEndsWaits(t *testing.T) {
 	}
 	waited := make(chan result, 1)
 	go func() {
-		a, err := agent.Try("GET", authoritytest.GrantPath(id)+"?wait=55", nil)
-		waited <- result{a, err}
+		var r result
+		for ok := true; ok; ok = r.err == nil && r.Status == 429 { // the other call waits
+			r.Answer, r.err = agent.Try("GET", authoritytest.GrantPath(id)+"?wait=55", nil)
+		}
+		waited <- r
 	}()
-	// While it waits there is room for three others; so it waits once a
-	// fourth is refused.
+	// It waits once there is no room for another.
+	vogtdtest.Await(t, "the client waits", func() bool {
+		return agent.Get(authoritytest.GrantPath(id)+"?wait=1").Status == 429
+	})
 	s, _ := d.Status()
 	d.Signal(syscall.SIGHUP)
 	d.AwaitWorker(s.PID)

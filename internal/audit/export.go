@@ -180,12 +180,13 @@ func parseLine(line []byte) (rec exportLine, checkpoint *string, err error) {
 	return rec, v.Checkpoint, nil
 }
 
-// readExport calls yield for every record and returns the checkpoint.
-func readExport(r io.Reader, yield func(exportLine) error) (string, error) {
+// readExport calls yield for every record and returns the checkpoint. No line
+// may be longer than limit.
+func readExport(r io.Reader, limit int, yield func(exportLine) error) (string, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var buf []byte
 	for n := 1; ; n++ {
-		line, err := readLine(lines, buf[:0])
+		line, err := readLine(lines, buf[:0], limit)
 		switch {
 		case err == io.EOF && len(line) == 0:
 			return "", fmt.Errorf("audit: export: it ends after line %d without a checkpoint: it was cut off", n-1)
@@ -212,11 +213,11 @@ func readExport(r io.Reader, yield func(exportLine) error) (string, error) {
 }
 
 // readLine appends a line with its newline to buf.
-func readLine(r *bufio.Reader, buf []byte) ([]byte, error) {
+func readLine(r *bufio.Reader, buf []byte, limit int) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(buf)+len(part) > MaxLine {
-			return nil, fmt.Errorf("it is longer than %d MiB", MaxLine>>20)
+		if len(buf)+len(part) > limit {
+			return nil, fmt.Errorf("it is longer than %d MiB", limit>>20)
 		}
 		buf = append(buf, part...)
 		if err != bufio.ErrBufferFull {
@@ -236,7 +237,7 @@ type Export struct {
 // verifies the form only.
 func ReadExport(r io.Reader) (*Export, string, error) {
 	e := &Export{}
-	text, err := readExport(r, func(l exportLine) error {
+	text, err := readExport(r, MaxLine, func(l exportLine) error {
 		hashes, err := tlog.StoredHashesForRecordHash(int64(len(e.records)), tlog.RecordHash(l.Leaf[:]), e)
 		if err != nil {
 			return err
@@ -289,7 +290,7 @@ func VerifyExport(r io.Reader, verifierKey string, against []Checkpoint) (Report
 	if err != nil {
 		return Report{}, err
 	}
-	text, err := readExport(r, func(l exportLine) error {
+	text, err := readExport(r, MaxLine, func(l exportLine) error {
 		if k.stop != nil {
 			return nil // what follows is only read for the checkpoint
 		}

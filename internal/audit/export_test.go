@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -245,13 +244,22 @@ type failingWriter struct{ err error }
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestExportLineLimit(t *testing.T) {
-	if _, err := VerifyExport(endlessLine{}, newAuthority(t, "vogt/x/log", 1).key, nil); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "64 MiB") {
-		t.Errorf("a line that is too long: %v", err)
+	text, _, _ := exported(t, 5)
+	all := func(exportLine) error { return nil }
+	const mib = 1 << 20
+	_, err := readExport(io.MultiReader(strings.NewReader(text[:strings.IndexByte(text, '\n')+1]), endlessLine{}), mib, all)
+	if err == nil || !strings.Contains(err.Error(), "line 2: it is longer than 1 MiB") {
+		t.Errorf("a line that does not end: %v", err)
 	}
-	const most = 1 << 16
-	long := strings.Repeat("b", most) + "\n"
-	if got, err := readLine(bufio.NewReaderSize(strings.NewReader(long), 16), nil); err != nil || string(got) != long {
-		t.Errorf("a long line: %d bytes, %v", len(got), err)
+	longest := 0
+	for _, line := range strings.SplitAfter(text, "\n") {
+		longest = max(longest, len(line))
+	}
+	if _, err := readExport(strings.NewReader(text), longest, all); err != nil {
+		t.Errorf("lines up to the limit: %v", err)
+	}
+	if _, err := readExport(strings.NewReader(text), longest-1, all); err == nil {
+		t.Error("a line above the limit was read")
 	}
 }
 

@@ -167,6 +167,7 @@ func (a *Authority) now() grant.Millis { return grant.At(a.clock()) }
 func (a *Authority) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var kept string
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -175,7 +176,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		}
 		err := a.expire(ctx)
 		if err == nil {
-			err = a.publishHead(ctx)
+			kept, err = a.publishHead(ctx, kept)
 		}
 		if err == nil && n%60 == 0 {
 			err = a.tidy(ctx)
@@ -213,14 +214,17 @@ func (a *Authority) expire(ctx context.Context) error {
 	})
 }
 
-// publishHead signs the log as it is now, if it grew since the last time.
-func (a *Authority) publishHead(ctx context.Context) error {
-	old := a.head.Load()
+// publishHead signs the log as it is now, unless a call has done so already, and
+// has it kept if it differs from kept. It returns what is kept now.
+func (a *Authority) publishHead(ctx context.Context, kept string) (string, error) {
 	text, err := a.freshCheckpoint(ctx)
-	if err == nil && a.keep != nil && (old == nil || old.text != text) {
+	if err != nil || text == kept {
+		return kept, err
+	}
+	if a.keep != nil {
 		a.keep(text)
 	}
-	return err
+	return text, nil
 }
 
 func (a *Authority) tidy(ctx context.Context) error {

@@ -70,7 +70,8 @@ func (c *ceremonies) sweep(now time.Time) {
 	}
 }
 
-// rates limits how fast requests are created, per agent and per owner.
+// rates limits how fast requests are created, per agent and per owner, and
+// how fast anybody else makes the log grow without a person.
 type rates struct {
 	mu     sync.Mutex
 	limits Limits
@@ -89,6 +90,14 @@ func (r *rates) allow(agent, owner string, now time.Time) bool {
 		return false
 	}
 	return own.AllowN(now, 1) && all.AllowN(now, 1)
+}
+
+// try takes one of what costs the log a line and nobody an answer: a refused
+// attempt, a login, a prepared change.
+func (r *rates) try(what string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limiter(what, r.limits.Creations).AllowN(now, 1)
 }
 
 func (r *rates) limiter(key string, perSecond float64) *rate.Limiter {

@@ -324,9 +324,14 @@ func errDecided(g grant.Grant) *Error {
 	return problem(409, "The grant is already decided", "It is "+string(g.Status)+".", "").kind("grant_already_decided")
 }
 
-// refuse records that somebody tried what it may not, and returns why.
+// refuse records that somebody tried what it may not, and returns why. Who
+// tries without end is refused as well, but does not fill the disk.
 func (a *Authority) refuse(ctx context.Context, by Actor, id, tried string, why error) error {
-	err := a.narrow(ctx, func(t *txn) error {
+	if !a.rates.try("refused:"+by.Name(), a.clock()) {
+		a.log.Warn("refusals come too fast to be recorded", "by", by.Name(), "tried", tried)
+		return why
+	}
+	err := a.update(ctx, func(t *txn) error {
 		_, err := t.record(recordRefusal, id, by.Principal.Email, refusalRecord{Grant: id, By: by.Name(), Tried: tried, Why: why.Error()})
 		return err
 	})

@@ -8,6 +8,13 @@ func (a *Authority) Expire(ctx context.Context) error { return a.expire(ctx) }
 // Tidy deletes what has run out and rotates keys, as Run does every minute.
 func (a *Authority) Tidy(ctx context.Context) error { return a.tidy(ctx) }
 
+// OpenWaits counts the calls that name keeps open.
+func (a *Authority) OpenWaits(name string) int {
+	a.waits.mu.Lock()
+	defer a.waits.mu.Unlock()
+	return a.waits.open[name]
+}
+
 // Ceremonies counts what waits in memory.
 func (a *Authority) Ceremonies() int {
 	a.once.mu.Lock()

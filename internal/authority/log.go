@@ -203,7 +203,8 @@ const (
 func (a *Authority) openLog(ctx context.Context) error {
 	var seed []byte
 	var epoch uint64
-	err := a.update(ctx, func(t *txn) error {
+	// On a full disk, too, there must be an authority that revokes and pauses.
+	err := a.narrow(ctx, func(t *txn) error {
 		v, err := store.Meta(t, metaLogSeed)
 		if errors.Is(err, store.ErrNotFound) {
 			fresh := make([]byte, 32)

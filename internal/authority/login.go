@@ -83,6 +83,9 @@ func (a *Authority) Login(ctx context.Context, id, challenge, signature string) 
 	if p.Owner != "" && !usable(owner) {
 		return api.Login{}, inactive(p.Owner)
 	}
+	if !a.rates.try("login:"+p.Email, a.clock()) {
+		return api.Login{}, tooFast(p.Email + " logs in too often.")
+	}
 	return a.issue(ctx, p, string(key.ID()), "key")
 }
 

@@ -2,9 +2,8 @@ package authority_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,6 +149,7 @@ func TestOwnerRate(t *testing.T) {
 	var agents []*authoritytest.Principal
 	for i := range 3 {
 		agents = append(agents, s.Agent(owner, fmt.Sprintf("a%d", i)))
+		s.Clock.Advance(time.Second)
 	}
 	for _, a := range agents[:2] {
 		for j := range 2 {
@@ -162,8 +162,8 @@ func TestOwnerRate(t *testing.T) {
 	agents[2].Ask("cmd")
 }
 
-// TestRefusalsAreBounded: trying what one may not costs the record a line; who
-// tries without end is stopped instead.
+// TestRefusalsAreBounded: trying what one may not costs the log a line; who
+// tries without end does not fill the disk with them.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := authoritytest.Start(t, authoritytest.WithConfig(func(c *authority.Config) { c.Limits.Creations = 3 }))
@@ -183,16 +183,13 @@ func TestRefusalsAreBounded(t *testing.T) {
 	} {
 		s.Clock.Advance(time.Minute)
 		before := len(s.Records())
-		stopped := 0
 		for range 12 {
-			if a := try(); a.Status == 429 {
-				stopped++
-			} else if a.Status == 500 {
+			if a := try(); a.Status >= 500 {
 				t.Errorf("%s: %s", name, a.Body)
 			}
 		}
-		if got := len(s.Records()) - before; got > 3 || stopped < 9 {
-			t.Errorf("%s twelve times at once: %d records, %d stopped", name, got, stopped)
+		if got := len(s.Records()) - before; got > 3 {
+			t.Errorf("%s twelve times at once: %d records", name, got)
 		}
 	}
 	owner.Post(authoritytest.GrantPath(g.ID, "deny"), nil).Want(200)
@@ -216,14 +213,8 @@ func TestWaitQuota(t *testing.T) {
 			}
 		})
 	}
-	// The fifth is refused as soon as four wait.
-	for {
-		short, stop := context.WithTimeout(ctx, time.Millisecond)
-		_, _, err := s.Authority.Wait(short, actor, g.ID, time.Hour)
-		stop()
-		if e := new(authority.Error); err != nil && errors.As(err, &e) && e.Status == http.StatusTooManyRequests {
-			break
-		}
+	for s.Authority.OpenWaits(agent.Email) < 4 {
+		runtime.Gosched()
 	}
 	tooMany(t, "the fifth wait", agent.Get(authoritytest.GrantPath(g.ID)+"?wait=50"))
 	agent.Get(authoritytest.GrantPath(g.ID)).Want(200) // reading is no waiting

@@ -61,7 +61,9 @@ func differences() map[string]func(*grant.Request) {
 			r.Details[0].Chain[0].Selector = map[string]string{"name": "upstream"}
 			r.Details[0].Permission = r.Details[0].CanonicalPermission()
 		},
-		"another detail more": func(r *grant.Request) { r.Details = append(r.Details, detail.Wire{Type: detail.WireGrant, Action: "x"}) },
+		"another detail more": func(r *grant.Request) {
+			r.Details = append(r.Details, detail.Wire{Type: detail.WireGrant, Action: "x"})
+		},
 	}
 }
 
@@ -149,13 +151,39 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// An answer for one execution serves no second request.
-func TestOnceIsNotReused(t *testing.T) {
+// TestOnceIsFoundUntilUsed: asking again for exactly what was answered finds
+// the answer, and after its one use nothing.
+func TestOnceIsFoundUntilUsed(t *testing.T) {
 	t.Parallel()
 	c := newCast(t)
-	g := approved(c.owner, c.sibling, grant.Once, "ls")
-	if got := c.sibling.Ask("ls"); got.ID == g.ID || got.Automatic {
-		t.Errorf("an unused once-grant was handed out again: %+v", got)
+	g := c.sibling.AskFor(fullRequest())
+	c.owner.Approve(g.ID, grant.Once, 0)
+	for name, change := range differences() {
+		other := fullRequest()
+		change(&other)
+		if got := c.sibling.AskFor(other); got.ID == g.ID || got.Automatic {
+			t.Errorf("another %s found the answer: %+v", name, got)
+		}
+	}
+	if got := c.requester.AskFor(fullRequest()); got.ID == g.ID {
+		t.Error("another agent found the answer")
+	}
+	again := c.sibling.AskFor(fullRequest())
+	if again.ID != g.ID || again.Status != grant.Approved {
+		t.Errorf("asking again: %+v", again)
+	}
+	if e := consume(t, c.sibling, g.ID).Error; e != "" {
+		t.Fatal(e)
+	}
+	if got := c.sibling.AskFor(fullRequest()); got.ID == g.ID || got.Status != grant.Pending {
+		t.Errorf("after its use: %+v", got)
+	}
+	// Nor is it found when its hour is over.
+	late := c.sibling.AskFor(authoritytest.Request("late"))
+	c.owner.Approve(late.ID, grant.Once, 0)
+	c.s.Clock.Advance(time.Hour)
+	if got := c.sibling.Ask("late"); got.ID == late.ID {
+		t.Errorf("after its hour: %+v", got)
 	}
 }
 

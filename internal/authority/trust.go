@@ -104,6 +104,9 @@ func (a *Authority) Prepare(ctx context.Context, by Actor, req api.TrustRequest)
 	if err := checkTrust(req); err != nil {
 		return api.Trust{}, err
 	}
+	if !a.rates.try("trust:"+by.Name(), a.clock()) {
+		return api.Trust{}, tooFast("Changes are prepared too often.")
+	}
 	params, err := json.Marshal(req.Params)
 	if err != nil {
 		return api.Trust{}, err

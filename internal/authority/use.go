@@ -153,6 +153,10 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		next, err := g.Apply(grant.Consume{At: t.now})
 		if err != nil || !g.Permits(t.now) {
 			out = Consumed{Grant: g.As(t.now), Refused: refusedWord(g.As(t.now).Status)}
+			if !a.rates.try("refused:"+claims.Subject, a.clock()) {
+				a.log.Warn("refusals come too fast to be recorded", "by", claims.Subject, "tried", "consume")
+				return nil
+			}
 			_, err := t.record(recordRefusal, id, g.Request.Requester, refusalRecord{Grant: id, By: claims.Subject, Tried: "consume", Why: out.Refused})
 			return err
 		}

@@ -121,16 +121,19 @@ func kindOf(status int) Kind {
 // problemError is the error for a problem document (RFC 9457).
 func problemError(where string, status int, p api.Problem) *Error {
 	detail := p.Detail
-	if detail == "" {
+	// Some clients print the detail alone, so the authority repeats the hint
+	// there, and the title when there is nothing to add to it.
+	if p.Hint != "" {
+		detail = strings.TrimSpace(strings.TrimSuffix(detail, p.Hint))
+	}
+	switch {
+	case detail == "":
 		detail = p.Title
+	case p.Title != "" && !strings.HasPrefix(detail, p.Title):
+		detail = p.Title + ": " + detail
 	}
 	if detail == "" {
 		detail = http.StatusText(status)
-	}
-	// Some clients print the detail alone, so the authority repeats the hint
-	// there.
-	if p.Hint != "" {
-		detail = strings.TrimSpace(strings.TrimSuffix(detail, p.Hint))
 	}
 	return &Error{Kind: kindOf(status), Where: where, Detail: detail, Hint: p.Hint, Status: status}
 }

@@ -89,16 +89,11 @@ func (c *Client) verify(ctx context.Context, raw string) (token.Grant, error) {
 	}
 	claims, err := keys.VerifyGrant(raw, c.wire.base, c.opts.Now())
 	if errors.Is(err, token.ErrInvalid) {
-		known := len(keys)
+		// The issuer may have changed its key since.
 		if keys, err = c.fetchKeys(ctx); err != nil {
 			return token.Grant{}, err
 		}
-		if len(keys) == known {
-			// Nothing new: the first verdict stands, said again.
-			_, err = keys.VerifyGrant(raw, c.wire.base, c.opts.Now())
-		} else {
-			claims, err = keys.VerifyGrant(raw, c.wire.base, c.opts.Now())
-		}
+		claims, err = keys.VerifyGrant(raw, c.wire.base, c.opts.Now())
 	}
 	if errors.Is(err, token.ErrExpired) {
 		e := &Error{Kind: Distrusted, Where: c.wire.base, Detail: "the token that it just issued has ended already"}

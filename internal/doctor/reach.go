@@ -67,7 +67,7 @@ func (x *exam) controlSocket(ctx context.Context) Check {
 		}
 	}
 	if len(reached) > 0 {
-		return finding(name, NotInForce, hardened, "%s can use %s: stop the authority and, while nobody owns it, own it. It cannot decide by it", whoami(), strings.Join(reached, " and "))
+		return finding(name, NotInForce, hardened, "%s can use %s: stop the authority, start it with other settings and, while nobody owns it, own it. The socket itself decides nothing", whoami(), strings.Join(reached, " and "))
 	}
 	return inForce(name, "no control socket answers this user")
 }

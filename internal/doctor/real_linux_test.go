@@ -117,15 +117,12 @@ func TestRealOwnUser(t *testing.T) {
 	}
 	t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); cmd.Wait() })
 	issuer := ""
-	for deadline := time.Now().Add(20 * time.Second); issuer == ""; time.Sleep(5 * time.Millisecond) {
-		log, _ := os.ReadFile(filepath.Join(data, "log"))
-		if _, after, ok := strings.Cut(string(log), " issuer="); ok {
-			issuer, _, _ = strings.Cut(after, " ")
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("vogtd does not serve: %s", log)
-		}
-	}
+	eventually(t, "vogtd serves", func() bool {
+		log, _ := os.ReadFile(filepath.Join(data, "log")) // it may not be there yet
+		_, after, ok := strings.Cut(string(log), " issuer=")
+		issuer, _, _ = strings.Cut(after, " ")
+		return ok
+	})
 	config := filepath.Join(home, "c", "vogt.toml")
 	write(t, config, "authority = \""+issuer+"\"\n", 0o600)
 	os.Chown(config, agent, agent)
@@ -155,6 +152,21 @@ func TestRealOwnUser(t *testing.T) {
 			if c.State != "in force" {
 				t.Errorf("%s: %s: %s", c.Name, c.State, c.Text)
 			}
+		}
+	}
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain: %s", what)
 		}
 	}
 }

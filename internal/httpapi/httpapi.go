@@ -312,7 +312,12 @@ func writeProblem(w http.ResponseWriter, e *authority.Error) {
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the caller left
+		// The caller left, and nobody reads this, or the authority is ending:
+		// without an answer the server would send an empty success.
+		err = &authority.Error{
+			Status: http.StatusServiceUnavailable, Title: "The authority is stopping",
+			Detail: "The call was ended without an answer.", Hint: "Try again in a moment.", Retry: 1,
+		}
 	}
 	var e *authority.Error
 	if !errors.As(err, &e) {

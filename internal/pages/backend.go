@@ -35,6 +35,11 @@ type Backend struct {
 	Events    Events
 }
 
+func (b Backend) complete() bool {
+	return b.SetUp != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
+		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Log != nil && b.Events != nil
+}
+
 // What a backend may answer besides success.
 var (
 	// ErrNoSession: the cookie names no session that is still valid. 401.
@@ -75,7 +80,8 @@ type Session struct {
 
 // Ceremony is a passkey call that the browser is to make. Options is what
 // PublicKeyCredential.parseCreationOptionsFromJSON or
-// parseRequestOptionsFromJSON reads (WebAuthn level 3, section 5.1).
+// parseRequestOptionsFromJSON reads (WebAuthn level 3, section 5.1), bare or
+// as the only member "publicKey" of an object.
 type Ceremony struct {
 	ID      string          `json:"ceremony,omitempty"`
 	Options json.RawMessage `json:"options"`

@@ -18,7 +18,7 @@ import (
 // how many arguments it lists openly and at all.
 const (
 	textShown  = 8 << 10
-	textTall   = 1200 // characters
+	textTall   = 1200          // characters
 	maskedMost = 4 * textShown // searched for secrets, in bytes
 	argsOpen   = 12
 	argsShown  = 64

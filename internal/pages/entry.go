@@ -27,10 +27,14 @@ func (v *visit) browser() string {
 	return c.Value
 }
 
-// setUpPage opens the link: the first view draws the digits.
+// setUpPage opens the link: the first view draws the digits. Programs that
+// look at addresses before people do often send HEAD; that opens nothing.
 func (s *server) setUpPage(v *visit) (*page, error) {
 	token := v.URL.Query().Get("token")
 	browser := v.browser()
+	if v.Method == http.MethodHead {
+		token = ""
+	}
 	if browser == "" {
 		raw := make([]byte, 32)
 		if _, err := io.ReadFull(s.cfg.Random, raw); err != nil {

@@ -1,8 +1,12 @@
 package pages_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,8 +17,6 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"context"
 
 	"vogt/internal/api"
 	"vogt/internal/detail"
@@ -46,6 +48,8 @@ func TestBrowser(t *testing.T) {
 		{"arm delay", armDelay},
 		{"agents and trust", agentsAndTrust},
 		{"without JavaScript", withoutScript},
+		{"hostile neighbour", hostileNeighbour},
+		{"first answer counts", firstAnswerCounts},
 		{"hostile words", hostileWords},
 		{"every page", everyPage},
 	} {
@@ -289,6 +293,12 @@ func allowByClick(t *testing.T, b *tab) {
 	if !strings.Contains(string(click.Body), g.Decision.Digest.String()) {
 		t.Error("the click does not name the digest")
 	}
+
+	// What becomes of it shows by itself.
+	if err := b.s.authority.Apply(ids["connect"], grant.Consume{At: grant.At(time.Now())}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(b.has("ended with exit code 0, as the machine reported.") + ` && ` + b.has("The permission is used up."))
 
 	// For a time: the wider reach must be chosen, and its own digest is signed.
 	b.visit("/?card=" + ids["read"])
@@ -549,4 +559,65 @@ func withoutScript(t *testing.T, b *tab) {
 		t.Errorf("%d buttons promise something that they cannot do", n)
 	}
 	b.shot("noscript.1440.light")
+}
+
+// hostileNeighbour is a page on another port of the same host: the browser
+// sends it the same cookies, and calls it the same site.
+func hostileNeighbour(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, err := r.Cookie("vogt_session"); err != nil || c.Value == "" {
+			t.Error("the neighbour does not even get the cookie; this test shows nothing")
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!doctype html><title>neighbour</title><p>hello")
+	}))
+	t.Cleanup(evil.Close)
+	_, port, err := net.SplitHostPort(evil.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.expect("refused", "blocked", "CORS", "frame")
+	b.run(chromedp.Navigate("http://vogt.localhost:" + port + "/"))
+	path, target := "/p/grants/"+ids["read"]+"/decision", b.s.origin
+	for name, script := range map[string]string{
+		"reads a page":       `fetch("` + target + `/", {credentials: "include"}).then(r => r.text()).then(t => "read " + t.length, e => "")`,
+		"posts JSON":         `fetch("` + target + path + `", {method: "POST", credentials: "include", headers: {"Content-Type": "application/json"}, body: "{}"}).then(r => "status " + r.status, e => "")`,
+		"reads events":       `new Promise(ok => { const s = new EventSource("` + target + `/p/events", {withCredentials: true}); s.onmessage = s.onopen = () => ok("open"); s.onerror = () => { s.close(); ok(""); }; })`,
+		"finds the key":      `new Promise(ok => { const open = indexedDB.open("vogt", 1); open.onsuccess = () => { ok([...open.result.objectStoreNames].join()); open.result.close(); }; open.onerror = () => ok(""); })`,
+		"loads the script":   `new Promise(ok => { const s = document.createElement("script"); s.type = "module"; s.src = "` + target + `/assets/x.js"; s.onload = () => ok("loaded"); s.onerror = () => ok(""); document.body.append(s); })`,
+		"frames the card":    `new Promise(ok => { const f = document.createElement("iframe"); f.src = "` + target + "/grants/" + ids["read"] + `"; f.onload = () => { try { ok(f.contentDocument ? "" : ""); } catch { ok(""); } }; document.body.append(f); })`,
+		"posts without CORS": `fetch("` + target + path + `", {method: "POST", mode: "no-cors", credentials: "include", headers: {"Content-Type": "text/plain"}, body: JSON.stringify({answer: "allow"})}).then(() => "", () => "")`,
+		"posts a form": `new Promise(ok => { const f = document.createElement("form"); f.method = "post"; f.enctype = "text/plain"; f.action = "` + target + path + `"; f.target = "sink";
+			const i = document.createElement("iframe"); i.name = "sink"; i.onload = () => ok(""); document.body.append(i, f); f.submit(); })`,
+	} {
+		if got := eval[string](b, script); got != "" {
+			t.Errorf("a page on another port %s: %s", name, got)
+		}
+	}
+	if framed := eval[bool](b, `[...document.querySelectorAll("iframe")].some(f => { try { return Boolean(f.contentDocument?.querySelector(".card")) } catch { return false } })`); framed {
+		t.Error("the card is in a frame")
+	}
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
+		t.Errorf("the grant is %s", g.Status)
+	}
+}
+
+// firstAnswerCounts answers a card that was answered elsewhere meanwhile,
+// before this page could hear of it.
+func firstAnswerCounts(t *testing.T, b *tab) {
+	ids := b.enter()
+	b.visit("/grants/" + ids["read"])
+	b.wait(armedNow)
+	b.s.authority.Silence(true)
+	if err := b.s.authority.Apply(ids["read"], grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(time.Now()), Strength: grant.Click}}); err != nil {
+		t.Fatal(err)
+	}
+	b.click(".btn-allow")
+	b.wait(b.has("It was already closed. Your answer was not counted; the first valid one is.") + ` && document.querySelector("#outcome")?.innerText === "Denied by you"`)
+	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Denied {
+		t.Errorf("the grant is %s", g.Status)
+	}
 }

@@ -64,6 +64,8 @@ func New(cfg Config, backend Backend) (http.Handler, error) {
 		return nil, fmt.Errorf("pages: origin %q: want scheme, host and port, as in http://vogt.localhost:8648", cfg.PagesOrigin)
 	case cfg.Clock == nil:
 		return nil, fmt.Errorf("pages: no clock")
+	case !backend.complete():
+		return nil, fmt.Errorf("pages: a part of the backend is missing")
 	}
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC

@@ -378,7 +378,6 @@ func (s *server) render(v *visit, p *page) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", tag)
-	h.Add("Vary", "Accept-Language, Cookie")
 	if p.status != 0 {
 		v.w.WriteHeader(p.status)
 	}

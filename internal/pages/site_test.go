@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -104,7 +105,9 @@ func newSite(t testing.TB, now func() time.Time, change ...func(*pages.Config)) 
 		s.server.Close()
 	})
 	s.client = &http.Client{
-		Transport:     &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("tcp", s.address) }, DisableCompression: true},
+		Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", s.address)
+		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(s.client.CloseIdleConnections)

@@ -75,7 +75,11 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := s.person.Sign(t.Context(), change, ownerKey)
+	asked, err := s.person.Statement(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.person.Confirm(t.Context(), change, asked.Digest(), sign(t, ownerKey, sshkey.NamespaceDecision, asked.Digest()))
 	if err != nil || done.Enrolled == nil {
 		t.Fatalf("enrol the agent: %+v, %v", done, err)
 	}
@@ -486,13 +490,7 @@ func TestWaysThatStayOpen(t *testing.T) {
 		if _, err := Down(context.Background(), s.paths.Data); err != nil {
 			t.Fatal(err)
 		}
-		o, _, _ := options(s.paths)
-		o.Daemon = realDaemon(t)
-		o.Env = append(os.Environ(), "VOGT_HOME="+filepath.Dir(s.paths.Data))
-		o.Listen, o.Bearer = s.status.Listen, "high"
-		if err := Up(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		s.restart("high")
 		status, text := s.call("POST", api.PathGrants+"/"+g.ID+"/approve", s.person.Login().Token, api.Decide{}, nil)
 		if status != http.StatusOK {
 			t.Fatalf("closed now: %d %s", status, text)
@@ -515,4 +513,95 @@ func TestWaysThatStayOpen(t *testing.T) {
 			t.Errorf("the owner who comes later does not notice: %v", late)
 		}
 	})
+}
+
+// restart starts the scene's authority again on the same address.
+func (s *scene) restart(bearer string) {
+	s.t.Helper()
+	o, _, _ := options(s.paths)
+	o.Daemon = realDaemon(s.t)
+	o.Env = append(os.Environ(), "VOGT_HOME="+filepath.Dir(s.paths.Data))
+	o.Listen, o.Bearer = s.status.Listen, bearer
+	if err := Up(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// freshToken logs the agent in without the client's memory.
+func (s *scene) freshToken() string {
+	s.t.Helper()
+	email := s.agent.Login().Email
+	var challenge api.Challenge
+	s.call("POST", api.PathChallenge, "", api.ChallengeRequest{ID: email}, &challenge)
+	signature, err := sshkey.SignLogin(s.agentKey, challenge.Challenge)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var login api.Login
+	if status, text := s.call("POST", api.PathAuthenticate, "", api.Authenticate{ID: email, Challenge: challenge.Challenge, Signature: signature}, &login); status != http.StatusOK {
+		s.t.Fatalf("log in: %d %s", status, text)
+	}
+	return login.Token
+}
+
+// TestRestoredData puts yesterday's data back, in which a used approval is not
+// used yet: the first client that remembers more ends that.
+func TestRestoredData(t *testing.T) {
+	s := newScene(t)
+	g := s.ask("/bin/echo", "once")
+	s.approve(g)
+	var permission api.Token
+	if status, text := s.call("POST", api.PathGrants+"/"+g.ID+"/token", s.agent.Login().Token, nil, &permission); status != http.StatusOK {
+		t.Fatalf("token: %d %s", status, text)
+	}
+	if _, err := Down(t.Context(), s.paths.Data); err != nil {
+		t.Fatal(err)
+	}
+	backup := s.paths.Data + "-of-yesterday"
+	if err := os.CopyFS(backup, os.DirFS(s.paths.Data)); err != nil {
+		t.Fatal(err)
+	}
+	s.restart("")
+	consume := func() (used bool, checkpoint string) {
+		_, text := s.call("POST", api.PathGrants+"/"+g.ID+"/consume", permission.AuthzJWT, nil, nil)
+		var answer api.Consumed
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Receipt == nil {
+			return false, ""
+		}
+		return answer.Use != "", answer.Receipt.Checkpoint
+	}
+	used, remembered := consume()
+	if !used || remembered == "" {
+		t.Fatal("the approval cannot be used once")
+	}
+	before, err := s.control.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Down(t.Context(), s.paths.Data); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.RemoveAll(s.paths.Data), os.Rename(backup, s.paths.Data), os.Chmod(s.paths.Data, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	s.restart("")
+	// Any client that has seen the later log says so with its next call.
+	s.callAs("GET", api.PathWhoAmI, map[string]string{
+		"Authorization":      "Bearer " + s.person.Login().Token,
+		api.CheckpointHeader: base64.StdEncoding.EncodeToString([]byte(remembered)),
+	}, nil, nil)
+	after, err := s.control.Status(t.Context())
+	if err != nil || after.Epoch != before.Epoch+1 {
+		t.Errorf("epoch %d after %d, %v", after.Epoch, before.Epoch, err)
+	}
+	if used, _ := consume(); used {
+		t.Error("the restored approval was used a second time")
+	}
+	var again api.Token
+	if status, _ := s.call("POST", api.PathGrants+"/"+g.ID+"/token", s.freshToken(), nil, &again); status < 400 {
+		t.Error("the restored approval gives a new permission")
+	}
+	if status, text := s.call("GET", api.PathWhoAmI, s.agent.Login().Token, nil, nil); status != http.StatusUnauthorized {
+		t.Errorf("a token of the old epoch: %d %s", status, text)
+	}
 }

@@ -194,9 +194,9 @@ func decode(resp *http.Response, result any) error {
 	return nil
 }
 
-// Health asks the authority that listens on listen, under the name in its
+// askHealth asks the authority that listens on listen, under the name in its
 // issuer's address, how it is. Proxies of the environment are not used.
-func Health(ctx context.Context, issuer, listen string) (api.Health, error) {
+func askHealth(ctx context.Context, issuer, listen string) (api.Health, error) {
 	var h api.Health
 	u, err := url.Parse(issuer)
 	if err != nil {

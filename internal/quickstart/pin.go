@@ -13,18 +13,18 @@ import (
 	"vogt/internal/config"
 )
 
-// Pin is what a client knows of its authority: the address, and the key that
+// pinned is what a client knows of its authority: the address, and the key that
 // its log is signed with.
-type Pin struct {
-	Authority string
-	LogKey    string
+type pinned struct {
+	authority string
+	logKey    string
 }
 
-// Write puts the pin into the user's vogt.toml and returns the address that
+// write puts the pin into the user's vogt.toml and returns the address that
 // stood there before. Everything else in the file stays. A different log key
 // for the same address is refused: the authority's data would have been
 // replaced, and only the person can say whether that is right.
-func (p Pin) Write(paths config.Paths) (before string, err error) {
+func (p pinned) write(paths config.Paths) (before string, err error) {
 	path := filepath.Join(paths.Config, "vogt.toml")
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link, as people keep their dotfiles, stays one
@@ -34,12 +34,12 @@ func (p Pin) Write(paths config.Paths) (before string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if old.Authority == p.Authority && old.AuthorityKey == p.LogKey {
+	if old.Authority == p.authority && old.AuthorityKey == p.logKey {
 		return old.Authority, nil
 	}
-	if old.AuthorityKey != "" && keyMaterial(old.AuthorityKey) != keyMaterial(p.LogKey) {
+	if old.AuthorityKey != "" && keyMaterial(old.AuthorityKey) != keyMaterial(p.logKey) {
 		return "", fmt.Errorf("%s pins another log key than this authority has (%q, not %q): its data was replaced, or this is not the authority that you know.\n"+
-			"If you replaced it yourself, remove the line authority_key from that file and run `vogt up` again", path, old.AuthorityKey, p.LogKey)
+			"If you replaced it yourself, remove the line authority_key from that file and run `vogt up` again", path, old.AuthorityKey, p.logKey)
 	}
 	text := "# Where this user's authority is. `vogt up` keeps the first two lines.\n"
 	if exists {
@@ -51,7 +51,7 @@ func (p Pin) Write(paths config.Paths) (before string, err error) {
 	} else if err := os.MkdirAll(paths.Config, 0o700); err != nil {
 		return "", err
 	}
-	text = setKeys(text, [][2]string{{"authority", p.Authority}, {"authority_key", p.LogKey}})
+	text = setKeys(text, [][2]string{{"authority", p.authority}, {"authority_key", p.logKey}})
 	return old.Authority, p.replace(path, text)
 }
 
@@ -63,18 +63,18 @@ func keyMaterial(key string) string {
 }
 
 // replace writes the file after a check that it says what it should.
-func (p Pin) replace(path, text string) error {
+func (p pinned) replace(path, text string) error {
 	draft := path + ".new"
 	defer os.Remove(draft)
 	if err := config.WriteFile(draft, []byte(text), 0o600); err != nil {
 		return err
 	}
 	got, err := config.Load[config.Client](draft)
-	if err == nil && (got.Authority != p.Authority || got.AuthorityKey != p.LogKey) {
+	if err == nil && (got.Authority != p.authority || got.AuthorityKey != p.logKey) {
 		err = errors.New("its layout is not understood")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot change %s: %w. Write into it by hand, above the first table:\nauthority = %q\nauthority_key = %q", path, err, p.Authority, p.LogKey)
+		return fmt.Errorf("cannot change %s: %w. Write into it by hand, above the first table:\nauthority = %q\nauthority_key = %q", path, err, p.authority, p.logKey)
 	}
 	if err := os.Rename(draft, path); err != nil {
 		return fmt.Errorf("cannot change %s: %w", path, err)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPinWrite(t *testing.T) {
-	pin := Pin{Authority: "http://127.0.0.1:8648", LogKey: "vogt+1+AAA"}
+	pin := pinned{authority: "http://127.0.0.1:8648", logKey: "vogt+1+AAA"}
 	const both = "authority = \"http://127.0.0.1:8648\"\nauthority_key = \"vogt+1+AAA\"\n"
 	tests := []struct{ name, old, want, before string }{
 		{"new file", "", "# Where this user's authority is. `vogt up` keeps the first two lines.\n" + both, ""},
@@ -31,7 +31,7 @@ func TestPinWrite(t *testing.T) {
 				os.MkdirAll(paths.Config, 0o700)
 				os.WriteFile(path, []byte(test.old), 0o600)
 			}
-			before, err := pin.Write(paths)
+			before, err := pin.write(paths)
 			if err != nil || before != test.before {
 				t.Fatalf("got %q, %v; want %q", before, err, test.before)
 			}
@@ -47,7 +47,7 @@ func TestPinWrite(t *testing.T) {
 }
 
 func TestPinWriteRefuses(t *testing.T) {
-	pin := Pin{Authority: "http://127.0.0.1:8648", LogKey: "vogt+1+AAA"}
+	pin := pinned{authority: "http://127.0.0.1:8648", logKey: "vogt+1+AAA"}
 	tests := []struct{ name, old, want string }{
 		{"another key", "authority_key = \"vogt+9+ZZZ\"\n", "remove the line authority_key"},
 		{"a broken file", "authority = \n", "vogt.toml:1"},
@@ -58,7 +58,7 @@ func TestPinWriteRefuses(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "vogt.toml")
 			os.WriteFile(path, []byte(test.old), 0o600)
-			_, err := pin.Write(config.Paths{Config: dir})
+			_, err := pin.write(config.Paths{Config: dir})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
@@ -77,11 +77,11 @@ func TestPinKeepsLink(t *testing.T) {
 	if err := os.Symlink(real, filepath.Join(dir, "vogt.toml")); err != nil {
 		t.Skip("links need a privilege on this system: ", err)
 	}
-	pin := Pin{Authority: "http://127.0.0.1:8648", LogKey: "k"}
-	if _, err := pin.Write(config.Paths{Config: dir}); err != nil {
+	pin := pinned{authority: "http://127.0.0.1:8648", logKey: "k"}
+	if _, err := pin.write(config.Paths{Config: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := config.Load[config.Client](real); err != nil || got.Authority != pin.Authority {
+	if got, err := config.Load[config.Client](real); err != nil || got.Authority != pin.authority {
 		t.Fatalf("%+v, %v", got, err)
 	}
 }

@@ -141,7 +141,7 @@ func (p *process) wait(ctx context.Context, control *Control, limit time.Duratio
 			return Status{}, exitf(CodeUnavailable, "the authority did not serve within %v and was stopped%s", limit, p.lastWords())
 		case <-ctx.Done():
 			p.stop()
-			return Status{}, ctx.Err()
+			return Status{}, context.Cause(ctx)
 		}
 	}
 }

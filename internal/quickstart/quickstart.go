@@ -270,8 +270,8 @@ func (u *up) know(ctx context.Context, status Status) error {
 		Version: status.Version, Data: u.Paths.Data, Log: logFile(u.Paths.Data), Bearer: health.Bearer, LogKey: status.LogKey,
 		SetUp: status.SetUp,
 	}
-	pin := Pin{Authority: status.Issuer, LogKey: status.LogKey}
-	before, err := pin.Write(u.Paths)
+	pin := pinned{authority: status.Issuer, logKey: status.LogKey}
+	before, err := pin.write(u.Paths)
 	if err != nil {
 		return &ExitError{CodeConfig, err}
 	}
@@ -332,7 +332,7 @@ func (u *up) attend(ctx context.Context) error {
 func fetchHealth(ctx context.Context, status Status) (api.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	h, err := Health(ctx, status.Issuer, status.Listen)
+	h, err := askHealth(ctx, status.Issuer, status.Listen)
 	if err == nil && (h.Issuer != status.Issuer || h.LogKey != status.LogKey) {
 		err = fmt.Errorf("%s answers as %s, and the control socket as %s: another program may hold the port", status.Listen, h.Issuer, status.Issuer)
 	}

@@ -173,8 +173,17 @@ func (f *fakeAuthority) control(shutdown func()) http.Handler {
 		state := func() string { f.mu.Lock(); defer f.mu.Unlock(); return f.state }
 		wait, _ := strconv.Atoi(r.URL.Query().Get("wait"))
 		before := state()
-		for end := time.Now().Add(time.Duration(wait) * time.Second); time.Now().Before(end) && state() == before && r.Context().Err() == nil; {
-			time.Sleep(time.Millisecond)
+		over := time.After(time.Duration(wait) * time.Second)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for waiting := wait > 0; waiting && state() == before; {
+			select {
+			case <-tick.C:
+			case <-over:
+				waiting = false
+			case <-r.Context().Done():
+				return
+			}
 		}
 		json.NewEncoder(w).Encode(SetupState{State: state(), Email: f.owner()})
 	})

@@ -3,7 +3,6 @@
 package quickstart
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -61,18 +60,29 @@ func realOptions(t *testing.T, daemon string, paths config.Paths) Options {
 }
 
 // other waits until the worker is another process than pid.
-func other(t *testing.T, c *Control, pid int) Status {
+func other(t *testing.T, c *Control, pid int) (s Status) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for ctx.Err() == nil {
-		if s, err := c.Status(ctx); err == nil && s.PID != pid {
-			return s
+	eventually(t, fmt.Sprintf("another worker than %d", pid), func() bool {
+		var err error
+		s, err = c.Status(t.Context())
+		return err == nil && s.PID != pid
+	})
+	return s
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("no worker but %d appears", pid)
-	return Status{}
 }
 
 func parentOf(t *testing.T, pid int) int {

@@ -25,8 +25,8 @@ type Socket struct {
 
 const stateListen = 0x0A
 
-// Sockets lists the TCP sockets of this network namespace.
-func Sockets() ([]Socket, error) {
+// sockets lists the TCP sockets of this network namespace.
+func sockets() ([]Socket, error) {
 	var all []Socket
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(name)
@@ -82,7 +82,7 @@ func parseHexAddr(s string) (netip.AddrPort, bool) {
 // Listeners returns the sockets that would answer a connection to a: those on
 // its very address and those on all addresses.
 func Listeners(a netip.AddrPort) ([]Socket, error) {
-	all, err := Sockets()
+	all, err := sockets()
 	var found []Socket
 	for _, s := range all {
 		if !s.Listen || s.Local.Port() != a.Port() {

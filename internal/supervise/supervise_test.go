@@ -36,9 +36,9 @@ const quickEnd = "GORACE=atexit_sleep_ms=0"
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "worker":
-		os.Exit(worker_(os.Args[1:]))
+		os.Exit(runWorker(os.Args[1:]))
 	case "parent":
-		os.Exit(parent_(os.Args[1:]))
+		os.Exit(runParent(os.Args[1:]))
 	case "squatter":
 		fmt.Println(os.Getuid(), len(squat(os.Args[1])))
 		os.Exit(0)
@@ -46,10 +46,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// worker_ answers each connection's one line: "pid" with its pid, "env" with
+// runWorker answers each connection's one line: "pid" with its pid, "env" with
 // what it was given, "exit N" by ending, "deaf" by ignoring SIGTERM from then
 // on. With the argument "refuse N" it ends before it is ready.
-func worker_(args []string) int {
+func runWorker(args []string) int {
 	if len(args) == 2 && args[0] == "refuse" {
 		n, _ := strconv.Atoi(args[1])
 		return n
@@ -99,8 +99,8 @@ func worker_(args []string) int {
 	}
 }
 
-// parent_ is Run in a process of its own, with the process's own signals.
-func parent_(args []string) int {
+// runParent is Run in a process of its own, with the process's own signals.
+func runParent(args []string) int {
 	err := Run(context.Background(), Options{
 		Listen: args[0],
 		Child:  []string{os.Args[0]},
@@ -127,8 +127,9 @@ type run struct {
 	signals chan os.Signal
 	addr    string
 	ready   chan string // the worker's lines
-	pause   chan pause  // waits of a second parent goroutine
+	pause   chan pause  // waits that the parent asked its clock for
 	result  chan error
+	cancel  func()
 }
 
 // pause is a wait that the parent asked its clock for.
@@ -164,6 +165,7 @@ func start(t *testing.T, change func(*Options)) *run {
 		change(&o)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -454,6 +456,32 @@ func TestADeafWorkerIsKilled(t *testing.T) {
 	}
 }
 
+// TestOneSignalTwice: a signal that ended the context and comes by the channel
+// too is one signal; only the next one kills.
+func TestOneSignalTwice(t *testing.T) {
+	r := start(t, func(o *Options) { o.StopLimit = 42 * time.Second })
+	pid := r.pid()
+	if r.say("deaf") != "yes" {
+		t.Fatal("the worker did not answer")
+	}
+	r.cancel()
+	r.nextPause(42 * time.Second) // it stops because of the context
+	r.signals <- syscall.SIGTERM
+	eventually(t, "the parent takes the signal", func() bool { return len(r.signals) == 0 })
+	r.signals <- syscall.SIGHUP // taken only when the one before has been dealt with
+	eventually(t, "the parent takes the signal", func() bool { return len(r.signals) == 0 })
+	if gone(pid) {
+		t.Fatal("the copy of the signal killed the worker")
+	}
+	r.signals <- syscall.SIGTERM
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if !gone(pid) {
+		t.Fatalf("worker %d still lives", pid)
+	}
+}
+
 func TestBackOff(t *testing.T) {
 	want := []time.Duration{0, 250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000}
 	for n, ms := range want {
@@ -560,11 +588,21 @@ func TestParentProcess(t *testing.T) {
 	if !diesWithParent {
 		return
 	}
-	for deadline := time.Now().Add(20 * time.Second); !gone(pid); {
-		if time.Now().After(deadline) {
-			t.Fatalf("worker %d outlives its killed parent", pid)
+	eventually(t, fmt.Sprintf("the end of worker %d, whose parent was killed", pid), func() bool { return gone(pid) })
+}
+
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(30 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain: %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -110,6 +110,8 @@ type Options struct {
 	// Fault arms the fault points: the first life dies at this one, NAME or
 	// NAME:N. It needs Serve, since a parent would pass it to every worker.
 	Fault string
+	// Command, when set, changes the command before it is started.
+	Command func(*exec.Cmd)
 }
 
 // Daemon is a running vogtd, or one that a test has killed.
@@ -240,6 +242,9 @@ func command(t testing.TB, o Options, home, listen string) *exec.Cmd {
 	cmd := exec.Command(Binary(t, o.Fault != ""), args...)
 	cmd.Env = environment(home, o.Env)
 	endWithTest(cmd)
+	if o.Command != nil {
+		o.Command(cmd)
+	}
 	return cmd
 }
 
@@ -410,6 +415,11 @@ func (d *Daemon) AwaitWorker(old int) quickstart.Status {
 	d.t.Helper()
 	var s quickstart.Status
 	Await(d.t, "another worker answers", func() (ok bool) {
+		select {
+		case <-d.ended:
+			d.t.Fatalf("vogtd ended instead of starting another worker: %v", d.cmd.ProcessState)
+		default:
+		}
 		s, ok = d.Status()
 		return ok && s.PID != old
 	})

@@ -13,7 +13,9 @@ const clock = t => new Intl.DateTimeFormat(words.lang, { hour: "2-digit", minute
 async function load(address) {
   const r = await fetch(address);
   if (r.redirected && new URL(r.url).pathname === "/login") throw { kind: "signed-out", text: words.ended };
-  return new DOMParser().parseFromString(policy.createHTML(await r.text()), "text/html");
+  const page = new DOMParser().parseFromString(policy.createHTML(await r.text()), "text/html");
+  zones(page);
+  return page;
 }
 
 function countdown() {
@@ -225,6 +227,15 @@ async function refresh() {
   if (Boolean($("#inbox")) !== Boolean($("#inbox", fresh))) return swapPage(fresh);
   if ($("#inbox")) await mergeInbox(fresh); else counts(fresh);
   mergeOpen(fresh);
+  mergeClosed(fresh);
+}
+
+// mergeClosed takes over what became of an answered card.
+function mergeClosed(fresh) {
+  const mine = $("#case .outcome"), theirs = $("#case .outcome", fresh);
+  if (!mine || !theirs || mine.textContent === theirs.textContent) return;
+  for (const part of [".outcome", "aside"]) swap($("#case " + part), $("#case " + part, fresh));
+  opened();
 }
 
 // mergeOpen looks whether the open card was closed or changed meanwhile.
@@ -270,7 +281,6 @@ async function mergeInbox(fresh) {
   if ($(".req")) nothing?.remove();
   else if (!nothing && $("#inbox .empty", fresh)) $("#inbox").append(document.importNode($("#inbox .empty", fresh), true));
   announce(added);
-  zones();
 }
 
 // closeRow keeps a row for a moment with what became of it.

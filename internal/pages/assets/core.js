@@ -75,9 +75,8 @@ async function post(address, data, signed = true) {
 
 async function passkey(kind, options) {
   try {
-    const publicKey = kind === "create"
-      ? PublicKeyCredential.parseCreationOptionsFromJSON(options)
-      : PublicKeyCredential.parseRequestOptionsFromJSON(options);
+    const read = kind === "create" ? "parseCreationOptionsFromJSON" : "parseRequestOptionsFromJSON";
+    const publicKey = PublicKeyCredential[read](options.publicKey ?? options);
     return (await navigator.credentials[kind]({ publicKey })).toJSON();
   } catch (e) {
     throw { kind: "passkey", text: e instanceof DOMException && e.name === "NotAllowedError" ? words.cancelled : words.nopasskey };

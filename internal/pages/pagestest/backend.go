@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"vogt/internal/api"
@@ -493,6 +494,11 @@ func (a *Authority) LogState(context.Context) (pages.LogState, error) {
 func (a *Authority) Subscribe(ctx context.Context, s pages.Session, after string) (<-chan pages.Event, error) {
 	defer a.lock()()
 	c := make(chan pages.Event, 64)
+	if n, err := strconv.Atoi(after); err == nil && n <= len(a.events) {
+		for _, e := range a.events[n:] {
+			c <- e
+		}
+	}
 	a.streams[c] = s.Person.Email
 	context.AfterFunc(ctx, func() {
 		defer a.lock()()
