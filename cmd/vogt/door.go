@@ -55,8 +55,14 @@ func (d *duration) Set(text string) error {
 // Type implements pflag.Value.
 func (*duration) Type() string { return "duration" }
 
-// String implements pflag.Value.
-func (d *duration) String() string { return formatDuration(time.Duration(*d)) }
+// String implements pflag.Value. No duration is no text, so that the help shows
+// no default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return formatDuration(time.Duration(*d))
+}
 
 // formatDuration writes a duration as parseDuration reads it.
 func formatDuration(d time.Duration) string {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
 	cdpwebauthn "github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/creack/pty"
@@ -316,7 +319,9 @@ func newcomer(m *machine) {
 	p.when("#outcome", `e => "told"`)
 
 	ask := m.sit("run", "--agent", "claude", "--wait", "--", "echo", "first command")
-	p.visit(ask.see(`Approve: (\S+)`))
+	card := ask.see(`Approve: (\S+)`)
+	p.stolenCookie(card)
+	p.visit(card)
 	p.press(`button[data-answer=allow]`)
 	ask.end(0)
 	if got := ask.stdout.String(); got != "first command\n" {
@@ -342,6 +347,49 @@ func newcomer(m *machine) {
 	}
 	m.vogt(0, "down")
 	m.vogt(1, "doctor")
+}
+
+// stolenCookie uses the session cookie outside the browser, as a program on
+// another port of the same host could: it reads, and it does not decide.
+func (p *person) stolenCookie(card string) {
+	p.t.Helper()
+	u, err := url.Parse(card)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	origin := u.Scheme + "://" + u.Host
+	got, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (network.GetCookiesResult, error) {
+		return cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{URLs: []string{origin}})
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	use := func(method, path string) int {
+		req, err := http.NewRequestWithContext(p.t.Context(), method, "http://127.0.0.1:"+u.Port()+path, strings.NewReader(`{"answer":"allow"}`))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		req.Host = u.Host
+		req.Header.Set("Origin", origin)
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		req.Header.Set("Content-Type", "application/json")
+		for _, c := range got.Cookies {
+			req.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
+		}
+		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := client.Do(req)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	if status := use("GET", u.Path); status != http.StatusOK {
+		p.t.Errorf("the cookie does not even read: status %d", status)
+	}
+	if status := use("POST", "/p"+u.Path+"/decision"); status != http.StatusForbidden {
+		p.t.Errorf("the cookie alone decides: status %d", status)
+	}
 }
 
 // ownerKey makes an SSH key and returns its path.

@@ -25,7 +25,7 @@ type waiting struct {
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the answer")
-	cmd.Flags().Var(&w.timeout, "timeout", "with --wait: for how `long` (default: wait.limit in vogt.toml)")
+	cmd.Flags().Var(&w.timeout, "timeout", "with --wait: how long at most (default: wait.limit in vogt.toml)")
 }
 
 // limit is how long to wait; zero is not at all.

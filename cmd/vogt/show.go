@@ -83,6 +83,9 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 	s.some("Run as", g.Request.RunAs)
 	if c := g.Request.Context; c != nil {
 		e.file(s, "Program", c.File)
+		for _, f := range c.Interpreters {
+			e.file(s, "Interpreter", &f)
+		}
 		e.file(s, "Folder", c.Cwd)
 		if c.Stdin != nil {
 			s.fact("Input", *c.Stdin)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,14 +36,18 @@ import (
 
 const (
 	notifyCommand = "notify-run"
-	// checkpointFile keeps the last signed head of the log outside the
-	// database, so that a restored database is noticed.
-	checkpointFile = "checkpoint"
 	// A worker that ends answers the calls that it has taken: for shortCalls
 	// whatever comes, then what no wait or stream holds up, until shutdownLimit.
 	shortCalls    = 300 * time.Millisecond
 	shutdownLimit = 5 * time.Second
 )
+
+// checkpointPath is where the last signed head of the log is kept: outside the
+// data directory, so that a restored copy is noticed, and for this one alone.
+func checkpointPath(paths config.Paths, data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return filepath.Join(paths.State, "checkpoint-"+hex.EncodeToString(sum[:8]))
+}
 
 // serve runs the authority until ctx ends.
 func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Paths, log *slog.Logger) (err error) {
@@ -73,7 +79,7 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	if err != nil {
 		return fail(exitConfig, err)
 	}
-	checkpoint := filepath.Join(paths.State, checkpointFile)
+	checkpoint := checkpointPath(paths, s.data)
 	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
 		DB: db, Log: log,
 		Pending: func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },

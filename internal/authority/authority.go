@@ -171,6 +171,11 @@ func (a *Authority) Run(ctx context.Context) error {
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
+			// What was acknowledged until now is what a restored copy must
+			// be measured against.
+			if _, err := a.publishHead(context.WithoutCancel(ctx), kept); err != nil {
+				a.log.Warn("the last checkpoint could not be kept", "err", err)
+			}
 			return ctx.Err()
 		case <-tick.C:
 		}

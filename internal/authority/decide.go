@@ -20,6 +20,9 @@ import (
 type Proof struct {
 	Assertion []byte // WebAuthn response JSON over the statement's digest
 	Signature string // armoured SSHSIG over the digest in lower-case hex
+	// Click is what the pages verified of a click, kept as its evidence. It
+	// proves nothing by itself: Actor.Proven does.
+	Click json.RawMessage
 }
 
 // Answer is a person's yes.
@@ -101,7 +104,7 @@ func (a *Authority) prove(ctx context.Context, by Actor, digest statement.Digest
 	case p.Signature != "":
 		return a.proveSSH(ctx, by, digest, p.Signature)
 	case by.Means == Page && by.Proven:
-		return proven{strength: grant.Click}, nil
+		return proven{strength: grant.Click, evidence: p.Click}, nil
 	case by.Means == Page:
 		return proven{}, problem(403, "This page cannot decide", "A cookie alone reads; a decision needs the key that this browser made at sign-in.",
 			"Sign in again on this browser.").kind("forbidden")

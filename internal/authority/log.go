@@ -268,8 +268,9 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 }
 
 // NoteCheckpoint looks at a checkpoint that somebody remembers. If this
-// authority signed it and its log does not reach it, the data is older than
-// what it once told the world: a new epoch begins. It reports whether it did.
+// authority signed it and its log does not reach it, or went on otherwise, the
+// data was older than what it once told the world: a new epoch begins. It
+// reports whether it did.
 func (a *Authority) NoteCheckpoint(ctx context.Context, text string) (bool, error) {
 	if h := a.head.Load(); h != nil && h.text == text {
 		return false, nil
@@ -278,13 +279,24 @@ func (a *Authority) NoteCheckpoint(ctx context.Context, text string) (bool, erro
 	if err != nil {
 		return false, nil // not ours, so it proves nothing
 	}
-	var behind bool
+	var why string
 	check := func(tx store.Tx) error {
+		why = ""
 		size, err := store.LogSize(tx)
-		behind = size < seen.Size
+		if err != nil || seen.Size == 0 {
+			return err
+		}
+		if size < seen.Size {
+			why = "the log is behind a checkpoint that was signed with its key"
+			return nil
+		}
+		root, err := tlog.TreeHash(seen.Size, &logStorage{Tx: tx})
+		if err == nil && root != seen.Root {
+			why = "the log has other records than a checkpoint that was signed with its key"
+		}
 		return err
 	}
-	if err := a.view(ctx, check); err != nil || !behind {
+	if err := a.view(ctx, check); err != nil || why == "" {
 		return false, err
 	}
 	next := a.Epoch() + 1
@@ -295,7 +307,7 @@ func (a *Authority) NoteCheckpoint(ctx context.Context, text string) (bool, erro
 			return err
 		}
 		known, _ := strconv.ParseInt(last, 10, 64)
-		if err := check(t); err != nil || !behind || known >= seen.Size {
+		if err := check(t); err != nil || why == "" || known >= seen.Size {
 			return err
 		}
 		started = true
@@ -303,7 +315,7 @@ func (a *Authority) NoteCheckpoint(ctx context.Context, text string) (bool, erro
 		if err := store.SetMeta(t, metaBehind, strconv.FormatInt(seen.Size, 10)); err != nil {
 			return err
 		}
-		return t.startEpoch(next, "the log is behind a checkpoint that was signed with its key", seen.Text)
+		return t.startEpoch(next, why, seen.Text)
 	})
 	if started && err == nil {
 		a.log.Warn("the data is older than a checkpoint known elsewhere; a new epoch began", "epoch", next, "known_size", seen.Size)

@@ -36,7 +36,7 @@ func setUp(t *testing.T, s *authoritytest.Server) (browser *passkeytest.Authenti
 	if err != nil {
 		t.Fatal(err)
 	}
-	digits, _, err := s.Authority.OpenSetup(token, "browser")
+	digits, _, err := openSetup(s, token, "browser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSetupLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digits, _, err := s.Authority.OpenSetup(token, "browser")
+		digits, _, err := openSetup(s, token, "browser")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,13 +192,13 @@ func TestSetupLink(t *testing.T) {
 		t.Parallel()
 		s, token, digits := start(t)
 		for _, browser := range []string{"other", ""} {
-			got, _, err := s.Authority.OpenSetup(token, browser)
+			got, _, err := openSetup(s, token, browser)
 			fails(t, "opening it in another browser", err, 410)
 			if got != "" {
 				t.Errorf("another browser is shown %s", got)
 			}
 		}
-		if again, _, err := s.Authority.OpenSetup(token, "browser"); err != nil || again != digits {
+		if again, _, err := openSetup(s, token, "browser"); err != nil || again != digits {
 			t.Errorf("the first browser, reloaded: %s, %v", again, err)
 		}
 		if _, err := s.Authority.ConfirmSetup(digits); err != nil {
@@ -231,7 +231,7 @@ func TestSetupLink(t *testing.T) {
 		if _, err := s.Authority.ConfirmSetup(digits); err == nil {
 			t.Error("after three wrong tries the right digits still count")
 		}
-		_, _, err = s.Authority.OpenSetup(token, "browser")
+		_, _, err = openSetup(s, token, "browser")
 		fails(t, "the link after three wrong tries", err, 410)
 	})
 	t.Run("empty digits", func(t *testing.T) {
@@ -250,18 +250,18 @@ func TestSetupLink(t *testing.T) {
 		}
 		_, err = s.Authority.ConfirmSetup("1234")
 		fails(t, "before the page was opened", err, 409)
-		_, _, err = s.Authority.OpenSetup("", "browser")
+		_, _, err = openSetup(s, "", "browser")
 		fails(t, "an empty link", err, 410)
 	})
 	t.Run("after ten minutes", func(t *testing.T) {
 		t.Parallel()
 		s, token, digits := start(t)
 		s.Clock.Advance(10*time.Minute - time.Millisecond)
-		if _, _, err := s.Authority.OpenSetup(token, "browser"); err != nil {
+		if _, _, err := openSetup(s, token, "browser"); err != nil {
 			t.Errorf("just before the end: %v", err)
 		}
 		s.Clock.Advance(time.Millisecond)
-		_, _, err := s.Authority.OpenSetup(token, "browser")
+		_, _, err := openSetup(s, token, "browser")
 		fails(t, "at the end", err, 410)
 		_, err = s.Authority.ConfirmSetup(digits)
 		fails(t, "digits at the end", err, 409)
@@ -272,7 +272,7 @@ func TestSetupLink(t *testing.T) {
 		if _, _, err := s.Authority.StartSetup(ctx); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := s.Authority.OpenSetup(token, "browser")
+		_, _, err := openSetup(s, token, "browser")
 		fails(t, "the old link", err, 410)
 	})
 	t.Run("two at once", func(t *testing.T) {
@@ -485,4 +485,10 @@ func TestSessions(t *testing.T) {
 	w.s.Clock.Advance(time.Millisecond)
 	_, err = w.s.Authority.AuthenticateSession(ctx, w.cookie)
 	fails(t, "at the end", err, 401)
+}
+
+// openSetup opens the link and returns what the tests compare.
+func openSetup(s *authoritytest.Server, token, browser string) (digits string, state authority.SetupState, err error) {
+	view, err := s.Authority.OpenSetup(token, browser)
+	return view.Digits, view.State, err
 }

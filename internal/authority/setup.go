@@ -41,6 +41,7 @@ const (
 	SetupConfirmed SetupState = "confirmed"
 	SetupDone      SetupState = "done"
 	SetupExpired   SetupState = "expired"
+	SetupElsewhere SetupState = "elsewhere" // another browser opened the link first
 )
 
 // setup is the one set-up link of an authority without an owner. The page
@@ -133,24 +134,32 @@ func errSetupOver() *Error {
 	return problem(410, "This link is no longer good", "It works once, for ten minutes, in one browser.", "Run `vogt up` again for a new one.")
 }
 
+// SetupView is what a page may show of the set-up link.
+type SetupView struct {
+	State  SetupState
+	Digits string
+	Ends   time.Time
+}
+
 // OpenSetup is the page's: it shows the digits to the browser that came first
 // and to no other. browser is a secret that the page keeps in a cookie.
-func (a *Authority) OpenSetup(token, browser string) (digits string, state SetupState, err error) {
+func (a *Authority) OpenSetup(token, browser string) (SetupView, error) {
 	s := &a.setup
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state = s.current(a.clock())
-	if !sameText(token, s.token) || browser == "" || state == SetupExpired || state == SetupNone {
-		return "", SetupExpired, errSetupOver()
+	view := SetupView{State: s.current(a.clock()), Ends: s.ends}
+	if !sameText(token, s.token) || browser == "" || view.State == SetupExpired || view.State == SetupNone {
+		return SetupView{State: SetupExpired}, errSetupOver()
 	}
 	if s.browser == "" {
-		s.browser, s.state, state = browser, SetupOpened, SetupOpened
+		s.browser, s.state, view.State = browser, SetupOpened, SetupOpened
 		s.changed.announce()
 	}
 	if !sameText(browser, s.browser) {
-		return "", SetupExpired, errSetupOver()
+		return SetupView{State: SetupElsewhere}, errSetupOver()
 	}
-	return s.digits, state, nil
+	view.Digits = s.digits
+	return view, nil
 }
 
 func sameText(a, b string) bool {
@@ -185,11 +194,11 @@ func (a *Authority) ConfirmSetup(digits string) (SetupState, error) {
 
 // SetupOptions starts the first passkey's registration.
 func (a *Authority) SetupOptions(token, browser, name, email string) (options []byte, ceremonyID string, err error) {
-	_, state, err := a.OpenSetup(token, browser)
+	view, err := a.OpenSetup(token, browser)
 	if err != nil {
 		return nil, "", err
 	}
-	if state != SetupConfirmed {
+	if view.State != SetupConfirmed {
 		return nil, "", problem(403, "The digits have not been typed yet", "", "Type them at the terminal where `vogt up` runs.")
 	}
 	if err := checkEmail(email); err != nil {
@@ -274,9 +283,9 @@ type SetupAnswer struct {
 
 // SetupVerify makes the owner with its first passkey and signs the page in.
 func (a *Authority) SetupVerify(ctx context.Context, in SetupAnswer) (cookie string, err error) {
-	if _, state, err := a.OpenSetup(in.Token, in.Browser); err != nil {
+	if view, err := a.OpenSetup(in.Token, in.Browser); err != nil {
 		return "", err
-	} else if state != SetupConfirmed {
+	} else if view.State != SetupConfirmed {
 		return "", errSetupOver()
 	}
 	reg, cred, err := a.finishRegistration(purposeSetup, in.Ceremony, in.Response)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func checkTrust(req api.TrustRequest) error {
 	} else if ok && checkName(name) != nil {
 		return bad("name must be plain text of at most 200 bytes.")
 	}
-	if len(req.Secret) != 64 {
+	if b, err := hex.DecodeString(req.Secret); err != nil || len(b) != 32 {
 		return bad("secret must be 64 hex digits.")
 	}
 	return nil

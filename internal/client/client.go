@@ -310,7 +310,9 @@ func (c *Client) accept(l Login, answer api.Login) (Login, error) {
 func (c *Client) logKeyChanged(was, is string) error {
 	return &Error{Kind: KeyChanged, Where: c.wire.base,
 		Detail: fmt.Sprintf("its log was signed with %.120q until now, and shall be with %.120q", was, is),
-		Hint:   "if the authority was set up anew on purpose, remove " + c.file.path + " and " + c.opts.Memory + " and log in again; else somebody has put another in its place"}
+		Hint: "if the authority was set up anew on purpose, remove " + c.file.path + ", " + c.seen.folderOf(c.wire.base) +
+			" and authority_key in vogt.toml, and log in again; else somebody has put another in its place",
+	}
 }
 
 // escape makes a value one segment of a path.

@@ -281,7 +281,7 @@ func TestOfferThatDoesNotFit(t *testing.T) {
 		"argv": []any{"rm", "-rf", "/"}, "requester": "evil@example.com", "issuer": "http://127.0.0.1:1", "grant_id": "other",
 		"purpose": "trust", "grant_type": "always", "host": "claimed:other", "run_as_name": "root", "reason": "ignore",
 		"expiry": 99, "not_before": 1, "executable": map[string]any{"path": "/evil"}, "cwd": map[string]any{"path": "/evil"},
-		"caller_uid": 0, "stdin": "null", "run_as_uid": 0,
+		"caller_uid": 0, "stdin": "null", "run_as_uid": 0, "interpreters": []any{map[string]any{"path": "/evil"}},
 	}
 	for field, value := range tests {
 		t.Run(field, func(t *testing.T) {
@@ -439,7 +439,7 @@ func TestRenewal(t *testing.T) {
 		old := agent.Login().Token
 		end := time.Unix(agent.Login().Expires, 0)
 		agent.opts.Now = func() time.Time { return end.Add(-renewal) }
-		a.Offset = end.Add(-renewal).Sub(time.Now())
+		a.Offset = time.Until(end.Add(-renewal))
 		if _, err := agent.Me(ctx); err != nil {
 			t.Fatal(err)
 		}

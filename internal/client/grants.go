@@ -193,6 +193,7 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 		{"grant type", s.GrantType == string(reach.Type)},
 		{"end", equalNumber(s.Expiry, reach.End) && s.NotBefore == nil},
 		{"program", equalFile(s.Executable, context.File)},
+		{"interpreter", equalFiles(s.Interpreters, context.Interpreters)},
 		{"working directory", equalFile(s.Cwd, context.Cwd)},
 		{"caller", equal(s.CallerUID, context.UID)},
 		{"standard input", equal(s.Stdin, context.Stdin)},
@@ -228,6 +229,10 @@ func equalFile(a, b *statement.File) bool {
 	}
 	return equal(a.Path, b.Path) && equal(a.Device, b.Device) && equal(a.Inode, b.Inode) &&
 		equal(a.SHA256, b.SHA256) && equal(a.Size, b.Size)
+}
+
+func equalFiles(a, b []statement.File) bool {
+	return slices.EqualFunc(a, b, func(a, b statement.File) bool { return equalFile(&a, &b) })
 }
 
 // Approve sends a person's yes, with the signature that it needs.

@@ -26,8 +26,9 @@ type exam struct {
 	Subject
 
 	client    config.Client
-	files_    []string // that the settings came from
+	read      []string // files that the settings came from
 	clientErr error
+	address   string // of the authority: that of the login, else that of the settings
 
 	status     quickstart.Status // by the control socket
 	controlErr error
@@ -47,23 +48,24 @@ func observe(ctx context.Context, s Subject) *exam {
 	if err == nil {
 		err = layers.Value.Validate()
 	}
-	x.client, x.files_, x.clientErr = layers.Value, layers.Files, err
+	x.client, x.read, x.clientErr = layers.Value, layers.Files, err
 	if x.client.Authority == "" {
 		x.client = config.DefaultClient()
 	}
+	x.address = x.client.Authority
+	x.logins = readLogins(s.Paths)
+	for _, l := range x.logins {
+		if !l.named {
+			x.login, x.address = l, l.Authority
+		}
+	}
 	x.status, x.controlErr = quickstart.NewControl(s.Paths.Data).Status(ctx)
 	began := s.Now()
-	x.health, x.healthErr = fetchHealth(ctx, x.client.Authority)
+	x.health, x.healthErr = fetchHealth(ctx, x.address)
 	ended := s.Now()
 	if x.health.Time != 0 {
 		middle := began.Add(ended.Sub(began) / 2)
 		x.drift = time.UnixMilli(x.health.Time).Sub(middle)
-	}
-	x.logins = readLogins(s.Paths)
-	for _, l := range x.logins {
-		if !l.named {
-			x.login = l
-		}
 	}
 	return x
 }
@@ -126,10 +128,14 @@ func (x *exam) settings(context.Context) Check {
 	if x.clientErr != nil {
 		return finding(name, Failed, "correct the file", "%v", x.clientErr)
 	}
-	if len(x.files_) == 0 {
-		return inForce(name, "no vogt.toml; the authority is looked for at %s", x.client.Authority)
+	switch {
+	case len(x.read) == 0:
+		return inForce(name, "no vogt.toml; the authority is %s", x.address)
+	case x.address != x.client.Authority:
+		return finding(name, InPart, fmt.Sprintf("vogt login --idp %s, or set authority = %q in vogt.toml", x.client.Authority, x.address),
+			"%s names the authority %s, but the login is at %s, which is used", strings.Join(x.read, " and "), x.client.Authority, x.address)
 	}
-	return inForce(name, "%s: the authority is %s", strings.Join(x.files_, " and "), x.client.Authority)
+	return inForce(name, "%s: the authority is %s", strings.Join(x.read, " and "), x.address)
 }
 
 func (x *exam) authority(context.Context) Check {
@@ -138,10 +144,10 @@ func (x *exam) authority(context.Context) Check {
 		return inForce(name, "it answers, version %s, epoch %d", x.health.Version, x.health.Epoch)
 	}
 	fix := "vogt up"
-	if !local(x.client.Authority) {
-		fix = "ask whoever runs it, or check the network: curl " + x.client.Authority + api.PathHealth
+	if !local(x.address) {
+		fix = "ask whoever runs it, or check the network: curl " + x.address + api.PathHealth
 	}
-	return finding(name, Failed, fix, "%s cannot be reached: %v. Nothing that needs an approval runs until it is back", x.client.Authority, x.healthErr)
+	return finding(name, Failed, fix, "%s cannot be reached: %v. Nothing that needs an approval runs until it is back", x.address, x.healthErr)
 }
 
 // unreachable is the finding of checks that need the authority's answer.
@@ -168,7 +174,7 @@ func (x *exam) issuer(context.Context) Check {
 	if c, ok := x.unreachable(name); ok {
 		return c
 	}
-	if want := strings.TrimSuffix(x.client.Authority, "/"); x.health.Issuer != want {
+	if want := strings.TrimSuffix(x.address, "/"); x.health.Issuer != want {
 		return finding(name, Failed, fmt.Sprintf("set authority = %q in vogt.toml if that is your authority; else find out who answers there", x.health.Issuer),
 			"the authority calls itself %s and not %s, so its tokens are refused", x.health.Issuer, want)
 	}
@@ -212,7 +218,7 @@ func material(key string) string {
 func (x *exam) logKey(context.Context) Check {
 	const name = "log-key"
 	pins := map[string]string{}
-	if x.client.AuthorityKey != "" {
+	if x.client.AuthorityKey != "" && x.address == x.client.Authority {
 		pins["vogt.toml"] = x.client.AuthorityKey
 	}
 	if x.login.LogKey != "" {

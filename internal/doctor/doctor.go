@@ -90,7 +90,7 @@ func Examine(ctx context.Context, s Subject) Report {
 	defer cancel()
 	x := observe(ctx, s)
 	r := Report{
-		Version: s.Version, Authority: x.client.Authority, Identity: x.login.Email,
+		Version: s.Version, Authority: x.address, Identity: x.login.Email,
 		Config: s.Paths.Config, Data: s.Paths.Data, User: userName(),
 	}
 	for _, check := range []func(context.Context) Check{

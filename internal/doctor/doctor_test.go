@@ -181,6 +181,15 @@ func TestBadSettings(t *testing.T) {
 	expect(t, find(t, s, "settings"), Failed, "ftp://x")
 }
 
+// TestLoginElsewhere: what counts is the authority that the login is at.
+func TestLoginElsewhere(t *testing.T) {
+	s := subject(t, "http://127.0.0.1:1")
+	url := authority(t, nil)
+	write(t, filepath.Join(s.Paths.Config, "auth.json"), `{"idp":"`+url+`","email":"a@b.c","act":"human"}`, 0o600)
+	expect(t, find(t, s, "authority"), InForce, "it answers")
+	expect(t, find(t, s, "settings"), InPart, url)
+}
+
 func TestReport(t *testing.T) {
 	r := Report{Enforcement: "advisory", Checks: []Check{
 		inForce("clock", "this clock and the authority's differ by 0s"),

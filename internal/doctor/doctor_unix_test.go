@@ -125,9 +125,10 @@ func TestTokens(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := subject(t, authority(t, func(h *api.Health) { h.Bearer = test.bearer }))
+			url := authority(t, func(h *api.Health) { h.Bearer = test.bearer })
+			s := subject(t, url)
 			if test.auth != "" {
-				write(t, filepath.Join(s.Paths.Config, "auth.json"), test.auth, 0o600)
+				write(t, filepath.Join(s.Paths.Config, "auth.json"), strings.ReplaceAll(test.auth, "http://127.0.0.1:1", url), 0o600)
 			}
 			inner := s.Getenv
 			s.Getenv = func(n string) string {

@@ -16,7 +16,7 @@ import (
 // authority for clients and browsers.
 func (x *exam) port(context.Context) Check {
 	const name = "port"
-	addr, ok := loopback(x.client.Authority)
+	addr, ok := loopback(x.address)
 	if !ok {
 		return inForce(name, "the authority is on another machine")
 	}

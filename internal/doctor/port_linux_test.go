@@ -64,6 +64,6 @@ func TestPort(t *testing.T) {
 	expect(t, find(t, s, "port"), NotInForce, "nobody holds 127.0.0.1:1")
 	s = subject(t, "https://vogt.example.org")
 	x := exam{Subject: s}
-	x.client.Authority = "https://vogt.example.org"
+	x.address = "https://vogt.example.org"
 	expect(t, x.port(t.Context()), InForce, "another machine")
 }

@@ -44,7 +44,7 @@ func (x *exam) database(context.Context) Check {
 		return finding(name, NotInForce, hardened, "%s can open %s, with the keys that sign permissions in it: so can every agent under the same user", whoami(), strings.Join(open, " and "))
 	case len(closed) > 0:
 		return inForce(name, "%s cannot open %s", whoami(), strings.Join(closed, " and "))
-	case !local(x.client.Authority):
+	case !local(x.address):
 		return inForce(name, "the authority is on another machine")
 	}
 	return finding(name, InPart, "", "no database was found where one is expected (%s): there was nothing to try", strings.Join(x.dataFolders(), ", "))
@@ -72,17 +72,18 @@ func (x *exam) controlSocket(ctx context.Context) Check {
 	return inForce(name, "no control socket answers this user")
 }
 
-// daemons are the processes of authorities on this machine.
+// daemons are the processes of this user's authority or, where that cannot be
+// asked, of every authority that is to be seen.
 func (x *exam) daemons() []int {
-	var pids []int
 	if x.controlErr == nil {
-		pids = append(pids, x.status.PID)
+		return []int{x.status.PID}
 	}
+	var pids []int
 	names, _ := filepath.Glob(filepath.Join(x.Proc, "[0-9]*", "comm")) // the pattern is well formed
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		pid, perr := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err == nil && perr == nil && strings.TrimSpace(string(text)) == "vogtd" && !slices.Contains(pids, pid) {
+		if err == nil && perr == nil && strings.TrimSpace(string(text)) == "vogtd" {
 			pids = append(pids, pid)
 		}
 	}
@@ -169,7 +170,7 @@ func (x *exam) enforcement(checks []Check) (string, Check) {
 	out := func(check string) bool {
 		return slices.ContainsFunc(checks, func(c Check) bool { return c.Name == check && c.State == InForce })
 	}
-	if out("database") && out("control-socket") && (out("memory") || !local(x.client.Authority)) {
+	if out("database") && out("control-socket") && (out("memory") || !local(x.address)) {
 		return "os-user, in part", finding(name, InPart, "",
 			"the authority is out of this user's reach, so nobody here approves by its files. Commands still run as this user, and an agent that starts them without `vogt run` is not held")
 	}

@@ -96,10 +96,11 @@ func newScene(status ...grant.Status) *scene {
 		status: status,
 		fail:   map[string]error{},
 		context: grant.Context{
-			Argv:       []string{"make", "test"},
-			Executable: "/usr/bin/make",
-			File:       &statement.File{Path: ptr("/usr/bin/make"), Device: ptr(uint64(1)), Inode: ptr(uint64(2)), SHA256: ptr("aa"), Size: ptr(uint64(3))},
-			Cwd:        &statement.File{Path: ptr("/src"), Device: ptr(uint64(1)), Inode: ptr(uint64(9))},
+			Argv:         []string{"make", "test"},
+			Executable:   "/usr/bin/make",
+			Interpreters: []statement.File{{Path: ptr("/bin/sh"), SHA256: ptr("aa")}},
+			File:         &statement.File{Path: ptr("/usr/bin/make"), Device: ptr(uint64(1)), Inode: ptr(uint64(2)), SHA256: ptr("aa"), Size: ptr(uint64(3))},
+			Cwd:          &statement.File{Path: ptr("/src"), Device: ptr(uint64(1)), Inode: ptr(uint64(9))},
 		},
 	}
 }
@@ -211,6 +212,12 @@ func TestRunRefusesAnotherAction(t *testing.T) {
 		{"inode", func(g *api.Grant) {
 			g.Request.Context = &grant.Context{File: &statement.File{Inode: ptr(uint64(7))}}
 		}, "program"},
+		{"interpreter", func(g *api.Grant) {
+			g.Request.Context = &grant.Context{Interpreters: []statement.File{{Path: ptr("/bin/sh"), SHA256: ptr("bb")}}}
+		}, "interpreter"},
+		{"no interpreter", func(g *api.Grant) {
+			g.Request.Context = &grant.Context{Interpreters: []statement.File{{SHA256: ptr("aa")}, {Path: ptr("/bin/env")}}}
+		}, "interpreter"},
 		{"folder", func(g *api.Grant) {
 			g.Request.Context = &grant.Context{Cwd: &statement.File{Path: ptr("/other")}}
 		}, "it says /other, here it is /src"},

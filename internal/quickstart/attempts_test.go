@@ -296,50 +296,8 @@ func TestWaysToApproveOneself(t *testing.T) {
 	})
 	step(8, "one approval used twice", (*scene).useTwice)
 	step(9, "a forged permission", func(s *scene) { s.forge(g) })
-	step(10, "a change of trust confirmed by its asker", func(s *scene) {
-		ask := map[string]map[string]string{
-			api.TrustKeyAdd:   {"public_key": s.agentKey.Public().String()},
-			api.TrustAgentAdd: {"name": "second", "public_key": s.ownerKey.Public().String()},
-		}
-		for operation, params := range ask {
-			secret := strings.Repeat("ab", 32)
-			var prepared api.Trust
-			status, text := s.call("POST", api.PathTrust, personToken, api.TrustRequest{Operation: operation, Params: params, Secret: secret}, &prepared)
-			if status >= 300 {
-				s.t.Errorf("%s: %d %s", operation, status, text)
-				continue
-			}
-			d := statement.Digest{}
-			if prepared.Digest != nil {
-				d = *prepared.Digest
-			}
-			for _, bearer := range []string{personToken, agentToken, ""} {
-				for _, body := range []api.ConfirmTrust{{Digest: d}, {Digest: d, Signature: sign(s.t, s.agentKey, sshkey.NamespaceDecision, d)}} {
-					status, text := s.callAs("POST", api.PathTrust+"/"+prepared.ID+"/confirm",
-						map[string]string{"Authorization": "Bearer " + bearer, api.TrustSecretHeader: secret}, body, nil)
-					s.refused(operation, status, text)
-				}
-			}
-		}
-	})
-	step(11, "enrolment and management without their proof", func(s *scene) {
-		enroll := api.Enroll{Name: "second", PublicKey: s.agentKey.Public().String()}
-		for path, body := range map[string]any{
-			api.PathEnroll:      enroll,
-			"/api/agent/enroll": map[string]string{"email": "second@example.org", "name": "second", "publicKey": s.agentKey.Public().String()},
-			"/api/admin/users":  map[string]string{"email": "mallory@example.org", "name": "Mallory"},
-			"/api/admin/users/alice@example.org/ssh-keys": map[string]string{"publicKey": s.agentKey.Public().String()},
-		} {
-			for _, bearer := range []string{personToken, agentToken, "", "undefined"} {
-				status, text := s.call("POST", path, bearer, body, nil)
-				s.refused(path, status, text)
-			}
-		}
-		for what, body := range map[string]string{"resume": `{"isActive":true}`} {
-			status, text := s.call("PATCH", api.PathMyAgents+"/"+s.agent.Login().Email, personToken, json.RawMessage(body), nil)
-			s.refused(what, status, text)
-		}
-	})
+	step(10, "a change of trust confirmed by its asker", (*scene).confirmOwnChange)
+	step(11, "enrolment and management without their proof", (*scene).enrolAndManage)
 	step(12, "the control socket", func(s *scene) {
 		ctx := s.t.Context()
 		for _, o := range []Owner{
@@ -359,24 +317,7 @@ func TestWaysToApproveOneself(t *testing.T) {
 			}
 		}
 	})
-	step(13, "another page, another name, a cookie alone", func(s *scene) {
-		pages := strings.TrimPrefix(s.status.Pages, "http://")
-		port := s.status.Listen[strings.LastIndexByte(s.status.Listen, ':'):]
-		for what, header := range map[string]map[string]string{
-			"another name of this machine":  {"Host": "evil.example.org" + port},
-			"localhost":                     {"Host": "localhost" + port},
-			"the assistant's host":          {"Host": "assistant.localhost" + port},
-			"the pages' host with a bearer": {"Host": pages, "Authorization": "Bearer " + personToken},
-			"another port's page":           {"Host": pages, "Origin": "http://vogt.localhost:3000", "Cookie": "vogt_session=" + strings.Repeat("ab", 32)},
-			"a cookie alone":                {"Host": pages, "Origin": s.status.Pages, "Cookie": "vogt_session=" + strings.Repeat("ab", 32)},
-			"a page at the API's host":      {"Origin": "http://vogt.localhost:3000", "Authorization": "Bearer " + personToken},
-		} {
-			for _, path := range []string{approvePath, "/grants/" + g.ID + "/approve"} {
-				status, text := s.callAs("POST", path, header, api.Decide{GrantType: grant.Once, Digest: &digest}, nil)
-				s.refused(what, status, text)
-			}
-		}
-	})
+	step(13, "another page, another name, a cookie alone", func(s *scene) { s.comeFromElsewhere(g, digest) })
 	step(14, "the port while the authority is down", func(s *scene) {
 		before, err := s.control.Status(s.t.Context())
 		if err != nil {
@@ -393,6 +334,78 @@ func TestWaysToApproveOneself(t *testing.T) {
 		}
 		other(s.t, s.control, before.PID)
 	})
+}
+
+// confirmOwnChange prepares changes of trust and confirms them with what the
+// agent has.
+func (s *scene) confirmOwnChange() {
+	personToken, agentToken := s.person.Login().Token, s.agent.Login().Token
+	ask := map[string]map[string]string{
+		api.TrustKeyAdd:   {"public_key": s.agentKey.Public().String()},
+		api.TrustAgentAdd: {"name": "second", "public_key": s.ownerKey.Public().String()},
+	}
+	for operation, params := range ask {
+		secret := strings.Repeat("ab", 32)
+		var prepared api.Trust
+		status, text := s.call("POST", api.PathTrust, personToken, api.TrustRequest{Operation: operation, Params: params, Secret: secret}, &prepared)
+		if status >= 300 {
+			s.t.Errorf("%s: %d %s", operation, status, text)
+			continue
+		}
+		d := statement.Digest{}
+		if prepared.Digest != nil {
+			d = *prepared.Digest
+		}
+		for _, bearer := range []string{personToken, agentToken, ""} {
+			for _, body := range []api.ConfirmTrust{{Digest: d}, {Digest: d, Signature: sign(s.t, s.agentKey, sshkey.NamespaceDecision, d)}} {
+				status, text := s.callAs("POST", api.PathTrust+"/"+prepared.ID+"/confirm",
+					map[string]string{"Authorization": "Bearer " + bearer, api.TrustSecretHeader: secret}, body, nil)
+				s.refused(operation, status, text)
+			}
+		}
+	}
+}
+
+// enrolAndManage uses every call that makes identities and keys.
+func (s *scene) enrolAndManage() {
+	personToken, agentToken := s.person.Login().Token, s.agent.Login().Token
+	enroll := api.Enroll{Name: "second", PublicKey: s.agentKey.Public().String()}
+	for path, body := range map[string]any{
+		api.PathEnroll:      enroll,
+		"/api/agent/enroll": map[string]string{"email": "second@example.org", "name": "second", "publicKey": s.agentKey.Public().String()},
+		"/api/admin/users":  map[string]string{"email": "mallory@example.org", "name": "Mallory"},
+		"/api/admin/users/alice@example.org/ssh-keys": map[string]string{"publicKey": s.agentKey.Public().String()},
+	} {
+		for _, bearer := range []string{personToken, agentToken, "", "undefined"} {
+			status, text := s.call("POST", path, bearer, body, nil)
+			s.refused(path, status, text)
+		}
+	}
+	for what, body := range map[string]string{"resume": `{"isActive":true}`} {
+		status, text := s.call("PATCH", api.PathMyAgents+"/"+s.agent.Login().Email, personToken, json.RawMessage(body), nil)
+		s.refused(what, status, text)
+	}
+}
+
+// comeFromElsewhere calls under other names and from other pages.
+func (s *scene) comeFromElsewhere(g api.Grant, digest statement.Digest) {
+	approvePath, personToken := api.PathGrants+"/"+g.ID+"/approve", s.person.Login().Token
+	pages := strings.TrimPrefix(s.status.Pages, "http://")
+	port := s.status.Listen[strings.LastIndexByte(s.status.Listen, ':'):]
+	for what, header := range map[string]map[string]string{
+		"another name of this machine":  {"Host": "evil.example.org" + port},
+		"localhost":                     {"Host": "localhost" + port},
+		"the assistant's host":          {"Host": "assistant.localhost" + port},
+		"the pages' host with a bearer": {"Host": pages, "Authorization": "Bearer " + personToken},
+		"another port's page":           {"Host": pages, "Origin": "http://vogt.localhost:3000", "Cookie": "vogt_session=" + strings.Repeat("ab", 32)},
+		"a cookie alone":                {"Host": pages, "Origin": s.status.Pages, "Cookie": "vogt_session=" + strings.Repeat("ab", 32)},
+		"a page at the API's host":      {"Origin": "http://vogt.localhost:3000", "Authorization": "Bearer " + personToken},
+	} {
+		for _, path := range []string{approvePath, "/p/grants/" + g.ID + "/decision"} {
+			status, text := s.callAs("POST", path, header, api.Decide{GrantType: grant.Once, Digest: &digest}, nil)
+			s.refused(what, status, text)
+		}
+	}
 }
 
 // useTwice lets twenty callers consume one approval at once, and once more.

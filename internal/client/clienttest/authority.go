@@ -408,7 +408,7 @@ func (a *Authority) statement(g *grant.Grant, kind grant.Type, end int64) statem
 		s.Expiry = &n
 	}
 	if c := req.Context; c != nil {
-		s.Executable, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Cwd, c.UID, c.Stdin
+		s.Executable, s.Interpreters, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Interpreters, c.Cwd, c.UID, c.Stdin
 	}
 	return s
 }

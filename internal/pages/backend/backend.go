@@ -106,19 +106,7 @@ func ceremony(options []byte, id string, err error) (pages.Ceremony, error) {
 	if err != nil {
 		return pages.Ceremony{}, translate(err)
 	}
-	return pages.Ceremony{ID: id, Options: publicKey(options)}, nil
-}
-
-// publicKey wraps options as the pages' script expects them, unless they are
-// wrapped already.
-func publicKey(options []byte) json.RawMessage {
-	var wrapped struct {
-		PublicKey json.RawMessage `json:"publicKey"`
-	}
-	if json.Unmarshal(options, &wrapped) == nil && wrapped.PublicKey != nil {
-		return options
-	}
-	return json.RawMessage(`{"publicKey":` + string(options) + `}`)
+	return pages.Ceremony{ID: id, Options: options}, nil
 }
 
 // BeginLogin implements pages.Sessions.
@@ -148,16 +136,18 @@ func (b *backend) OpenSetUp(ctx context.Context, token, browser string) (pages.S
 	} else if has {
 		return pages.SetUpView{State: pages.SetUpDone}, nil
 	}
-	digits, state, err := b.a.OpenSetup(token, browser)
-	view := pages.SetUpView{Expires: b.a.Now().Add(10 * time.Minute)}
+	v, err := b.a.OpenSetup(token, browser)
+	view := pages.SetUpView{Expires: v.Ends}
 	switch {
+	case v.State == authority.SetupElsewhere:
+		view.State = pages.SetUpElsewhere
 	case err != nil:
 		view.State = pages.SetUpExpired
-	case state == authority.SetupOpened:
-		view.State, view.Digits = pages.SetUpOpened, digits
-	case state == authority.SetupConfirmed:
+	case v.State == authority.SetupOpened:
+		view.State, view.Digits = pages.SetUpOpened, v.Digits
+	case v.State == authority.SetupConfirmed:
 		view.State = pages.SetUpConfirmed
-	case state == authority.SetupDone:
+	case v.State == authority.SetupDone:
 		view.State = pages.SetUpDone
 	default:
 		view.State = pages.SetUpExpired
@@ -246,7 +236,7 @@ func (b *backend) options(ctx context.Context, a authority.Actor, d statement.Di
 	if err != nil {
 		return nil, translate(err)
 	}
-	return publicKey(options), nil
+	return options, nil
 }
 
 func reach(c pages.Choice) authority.Reach {
@@ -263,10 +253,22 @@ func (b *backend) Decide(ctx context.Context, s pages.Session, d pages.Decision)
 		_, err = b.a.Deny(ctx, a, d.Grant, d.Note)
 		return proof(err)
 	}
+	click, err := evidence(s, d.Click)
+	if err != nil {
+		return err
+	}
 	_, err = b.a.Approve(ctx, a, d.Grant, authority.Answer{
-		Reach: reach(d.Choice), Digest: &d.Digest, Note: d.Note, Proof: authority.Proof{Assertion: d.Assertion},
+		Reach: reach(d.Choice), Digest: &d.Digest, Note: d.Note, Proof: authority.Proof{Assertion: d.Assertion, Click: click},
 	})
 	return proof(err)
+}
+
+// evidence is a click as it can be verified again later: the page's key, what
+// it signed, and the signature.
+func evidence(s pages.Session, c pages.Click) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{
+		"kind": "click", "key": s.ProofKey, "signed": string(c.Signed()), "body": string(c.Body), "signature": c.Signature,
+	})
 }
 
 // Revoke implements pages.Decisions.
