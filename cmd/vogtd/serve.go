@@ -53,6 +53,9 @@ func checkpointPath(paths config.Paths, data string) string {
 func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Paths, log *slog.Logger) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if err := harden(); err != nil {
+		log.Warn("the memory of this process is open to others of this user", "err", err)
+	}
 	management, err := s.managementToken()
 	if err != nil {
 		return fail(exitConfig, err)
