@@ -184,11 +184,9 @@ func trustDigest(t *testing.T, b *browser, id string) string {
 // assert answers a passkey dialogue that a deciding call opens.
 func (b *browser) assert(path string, body any) json.RawMessage {
 	b.t.Helper()
-	var c struct {
-		Options struct{ PublicKey json.RawMessage }
-	}
+	var c struct{ Options json.RawMessage }
 	b.decide(path, body).Into(&c)
-	response, err := b.passkeys.Get(c.Options.PublicKey)
+	response, err := b.passkeys.Get(c.Options)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -75,10 +75,10 @@ func setUp(t *testing.T, d *vogtdtest.Daemon) *browser {
 	}
 	var c struct {
 		Ceremony string
-		Options  struct{ PublicKey json.RawMessage }
+		Options  json.RawMessage
 	}
 	b.post("/p/setup/options", map[string]string{"token": token, "name": "Mara", "email": mara}).Into(&c)
-	response, err := b.passkeys.Create(c.Options.PublicKey)
+	response, err := b.passkeys.Create(c.Options)
 	if err != nil {
 		t.Fatal(err)
 	}

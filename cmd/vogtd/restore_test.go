@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"vogt/internal/config"
 
 	"vogt/internal/api"
 	"vogt/internal/audit"
 	"vogt/internal/authoritytest"
+	"vogt/internal/config"
 	"vogt/internal/grant"
 	"vogt/internal/vogtdtest"
 )

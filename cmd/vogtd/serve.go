@@ -40,6 +40,7 @@ const (
 	// whatever comes, then what no wait or stream holds up, until shutdownLimit.
 	shortCalls    = 300 * time.Millisecond
 	shutdownLimit = 5 * time.Second
+	bodyLimit     = 15 * time.Second
 )
 
 // checkpointPath is where the last signed head of the log is kept: outside the
@@ -162,10 +163,12 @@ func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Lo
 	defer end()
 	conns := newConnections()
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: limitBodies(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnState:   conns.note,
+		// "OPTIONS *" is for the handler, too, which knows the names.
+		DisableGeneralOptionsHandler: true,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -183,6 +186,18 @@ func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Lo
 	conns.drain(shortCalls, shutdownLimit)
 	server.Close()
 	return ctx.Err()
+}
+
+// limitBodies gives the body of a call a time to arrive in. The server's own
+// ReadTimeout would also end calls that wait for a person.
+func limitBodies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// Where no deadline can be set there is no connection to hold.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit))
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // connections knows what each connection of a server is doing.

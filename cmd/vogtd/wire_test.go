@@ -254,7 +254,7 @@ func TestOddMethods(t *testing.T) {
 		{"GET /p/events HTTP/1.1\nHost: PAGES\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n", []int{401}},
 		{"GET /api/health HTTP/1.1\nHost: HOST\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\n", []int{200}},
 		{"PRI * HTTP/2.0\n\nSM\n", []int{400, 404, 405, 421, 505}},
-		{"POST /api/auth/challenge HTTP/1.1\nHost: HOST\nContent-Length: 12\nTransfer-Encoding: chunked\n", []int{400}},
+		{"POST /api/auth/challenge HTTP/1.1\nHost: HOST\nContent-Length: 12\nTransfer-Encoding: chunked\n\n0\n", []int{400}},
 		{"POST /api/auth/challenge HTTP/1.1\nHost: HOST\nContent-Length: 1\nContent-Length: 2\n", []int{400}},
 		{"POST /api/auth/challenge HTTP/1.1\nHost: HOST\nTransfer-Encoding: gzip, chunked\n", []int{400, 501}},
 		{"GET /api/health HTTP/1.1\nHost: HOST\nX-Long: " + strings.Repeat("x", 100_000) + "\n", []int{431}},

@@ -77,7 +77,7 @@ func (a *Authority) CreateOwner(ctx context.Context, email, name, publicKey stri
 		if err := t.firstPerson(email, name); err != nil {
 			return err
 		}
-		return t.addKey(email, key, "owner", 0, false)
+		return t.addKey(email, newKey{Public: key, source: "owner"})
 	})
 }
 
@@ -98,10 +98,22 @@ func (t *txn) firstPerson(email, name string) error {
 	return err
 }
 
-func (t *txn) addKey(email string, key sshkey.Public, source string, dormantUntil int64, weak bool) error {
+// newKey is a key as it is added to an account.
+type newKey struct {
+	sshkey.Public
+	name         string // "" takes the key's comment
+	source       string
+	dormantUntil int64
+	weak         bool
+}
+
+func (t *txn) addKey(email string, key newKey) error {
+	if key.name == "" {
+		key.name = key.Comment()
+	}
 	k := store.Key{
-		ID: string(key.ID()), Email: email, Name: key.Comment(), PublicKey: key.String(), Source: source,
-		Created: int64(t.now), DormantUntil: dormantUntil, Weak: weak,
+		ID: string(key.ID()), Email: email, Name: key.name, PublicKey: key.String(), Source: key.source,
+		Created: int64(t.now), DormantUntil: key.dormantUntil, Weak: key.weak,
 	}
 	if err := store.InsertKey(t, k); errors.Is(err, store.ErrConflict) {
 		return problem(409, "This key is registered already", "A key belongs to one principal only.", "Use another key.")
@@ -109,7 +121,7 @@ func (t *txn) addKey(email string, key sshkey.Public, source string, dormantUnti
 		return err
 	}
 	_, err := t.record(recordTrust, "", email, trustRecord{
-		Operation: "key.added", By: source, Subject: email, DormantUntil: dormantUntil,
+		Operation: "key.added", By: key.source, Subject: email, DormantUntil: key.dormantUntil,
 		Params: map[string]string{"key_id": k.ID, "fingerprint": key.Fingerprint()},
 	})
 	return err
@@ -136,7 +148,7 @@ func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (a
 	} else if err != nil {
 		return api.Enrolled{}, err
 	}
-	if err := t.addKey(p.Email, key, "trust", 0, false); err != nil {
+	if err := t.addKey(p.Email, newKey{Public: key, source: "trust"}); err != nil {
 		return api.Enrolled{}, err
 	}
 	return api.Enrolled{Email: p.Email, Name: p.Name, Owner: p.Owner, Approver: p.Approver, Status: "active"}, nil
@@ -230,7 +242,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		if err != nil {
 			return problem(400, "The key cannot be used", err.Error(), "")
 		}
-		return t.addKey(p.Email, key, "management", 0, false)
+		return t.addKey(p.Email, newKey{Public: key, source: "management"})
 	})
 	return p, err
 }
@@ -249,6 +261,11 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 	key, err := sshkey.ParsePublic(publicKey)
 	if err != nil {
 		return store.Key{}, problem(400, "The key cannot be used", err.Error(), "Give one line: ssh-ed25519 BASE64 COMMENT.")
+	}
+	if name != "" {
+		if err := checkName(name); err != nil {
+			return store.Key{}, err
+		}
 	}
 	var out store.Key
 	err = a.update(ctx, func(t *txn) error {
@@ -281,12 +298,10 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 		if weak {
 			dormant = int64(t.now) + a.cfg.Dormancy.Milliseconds()
 		}
-		if err := t.addKey(email, key, "management", dormant, weak); err != nil {
+		if err := t.addKey(email, newKey{Public: key, name: name, source: "management", dormantUntil: dormant, weak: weak}); err != nil {
 			return err
 		}
-		if out, err = store.KeyByID(t, string(key.ID())); err == nil && name != "" {
-			out.Name = name
-		}
+		out, err = store.KeyByID(t, string(key.ID()))
 		return err
 	})
 	if err == nil && out.DormantUntil != 0 && a.announce != nil {

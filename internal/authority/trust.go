@@ -353,7 +353,7 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		}
 		_, err = store.SetPaused(t, params["email"], person.Email, false)
 	case api.TrustKeyAdd:
-		err = t.addKey(person.Email, key, "trust", 0, false)
+		err = t.addKey(person.Email, newKey{Public: key, source: "trust"})
 	case api.TrustPasskeyAdd:
 		var token string
 		if token, err = t.a.startRegistration(person.Email); err == nil {
@@ -388,7 +388,7 @@ func (t *txn) rotateAgent(person store.Principal, email string, key sshkey.Publi
 	if err != nil {
 		return err
 	}
-	if err := t.addKey(email, key, "trust", 0, false); err != nil {
+	if err := t.addKey(email, newKey{Public: key, source: "trust"}); err != nil {
 		return err
 	}
 	for _, k := range old {

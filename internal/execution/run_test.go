@@ -28,7 +28,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// countInterrupts is the argument that makes the helper a child which counts.
+const countInterrupts = "count-interrupts"
+
 func helper(argv []string) int {
+	if argv[0] == countInterrupts {
+		return counter()
+	}
 	// As in vogt, an interrupt of the waiting before must not end the process
 	// while the child runs.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -46,6 +52,23 @@ func helper(argv []string) int {
 		return 251
 	}
 	return outcome.Code
+}
+
+// counter prints every interrupt, and ends with 7 when it is asked to.
+func counter() int {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	fmt.Println("ready")
+	n := 0
+	for s := range signals {
+		if s == syscall.SIGTERM {
+			fmt.Printf("term-%d\n", n)
+			break
+		}
+		n++
+		fmt.Printf("int-%d\n", n)
+	}
+	return 7
 }
 
 // helperCommand runs argv under the helper.

@@ -86,10 +86,10 @@ func (s *screen) keys(text string) {
 // Ctrl-C reaches parent and child: the child gets it once and decides, and the
 // parent returns what the child returned.
 func TestInterruptFromTerminal(t *testing.T) {
-	cmd := helperCommand(t, "/bin/bash", "--norc", "-c",
-		`n=0; trap 'n=$((n+1)); echo int-$n' INT; trap 'echo term-$n; exit 7' TERM; echo pid-$$-ready; while :; do sleep 0.02; done`)
+	cmd := helperCommand(t)
+	cmd.Args = append(cmd.Args, cmd.Path, countInterrupts)
 	s := startOnTerminal(t, cmd)
-	s.expect("-ready", 1)
+	s.expect("ready", 1)
 	s.keys("\x03")
 	s.expect("int-1", 1)
 	s.keys("\x03")
