@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -68,8 +69,8 @@ func (b *bench) start(home string) (*instance, error) {
 func (in *instance) await(b *bench) error {
 	control := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		Dial: func(_, _ string) (net.Conn, error) {
-			return net.Dial("unix", filepath.Join(in.home, "data", "control.sock"))
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(in.home, "data", "control.sock"))
 		},
 	}}
 	deadline := time.Now().Add(20 * time.Second)

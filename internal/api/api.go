@@ -327,7 +327,7 @@ type PanicResult struct {
 
 // AuditRecord is a record of the log: GET /api/audit/records?after=N&limit=M
 // (ascending after index N, exclusive; before=N descending), filter grant=ID,
-// type=T. With wait=SECONDS the call waits for a new record.
+// type=T.
 type AuditRecord struct {
 	Index int64           `json:"index"`
 	Type  string          `json:"type"`

@@ -16,11 +16,11 @@ import (
 
 // cast is everybody who could call.
 type cast struct {
-	s                                     *authoritytest.Server
-	owner, approver, stranger             *authoritytest.Principal // people
-	requester, sibling, foreign, approved *authoritytest.Principal // agents
-	clients                               map[string]*authoritytest.Client
-	keys                                  map[string]*authoritytest.Principal
+	s                           *authoritytest.Server
+	owner, approver, stranger   *authoritytest.Principal // people
+	requester, sibling, foreign *authoritytest.Principal // agents
+	clients                     map[string]*authoritytest.Client
+	keys                        map[string]*authoritytest.Principal
 }
 
 // newCast: requester's owner is owner, and approver answers for it too.

@@ -268,10 +268,19 @@ func TestBodies(t *testing.T) {
 	// Deep nesting neither crashes nor takes forever.
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	agent.Post("/api/grants", `{"x":`+deep+`}`).Problem(400)
-	// What is not read to its end says so on the connection.
-	status, _ := raw(t, s, "POST /api/auth/challenge HTTP/1.1\r\nHost: "+host(s)+"\r\nContent-Type: application/json\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{")
-	if status == 200 {
-		t.Error("half a body is taken for a whole one")
+	// Half a body is not taken for a whole one.
+	conn, err := net.Dial("tcp", host(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const half = `{"id":"owner@example.com"}`
+	fmt.Fprintf(conn, "POST /api/auth/challenge HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", host(s), 2*len(half), half)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(conn); err != nil || strings.Contains(string(b), `"challenge"`) {
+		t.Errorf("half a body: %v %.300s", err, b)
 	}
 }
 

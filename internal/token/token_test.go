@@ -89,8 +89,9 @@ func TestHeader(t *testing.T) {
 }
 
 func TestKeyIDs(t *testing.T) {
-	if key(1).ID == key(2).ID || len(key(1).ID) != 16 || key(1).ID != key(1).ID {
-		t.Errorf("identifiers %q and %q", key(1).ID, key(2).ID)
+	one, again, two := key(1).ID, key(1).ID, key(2).ID
+	if one == two || len(one) != 16 || one != again {
+		t.Errorf("identifiers %q, %q and %q", one, again, two)
 	}
 }
 
