@@ -34,6 +34,7 @@ var declared = regexp.MustCompile(`HandleFunc\("(POST [^"]+)", s\.deciding\(`)
 // session's cookie by the browser, since cookies ignore ports. It must not be
 // able to decide or to take anything away, whatever it puts beside it.
 func TestStolenCookie(t *testing.T) {
+	t.Parallel()
 	d := vogtdtest.Start(t, vogtdtest.Options{})
 	b := setUp(t, d)
 	agent := b.agent("helper")
@@ -50,6 +51,12 @@ func TestStolenCookie(t *testing.T) {
 	unwanted, _ := d.API.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "laptop"})
 	code := trustDigest(t, b, change.ID)
 	assertion := b.assert("/p/trust/"+change.ID+"/passkey", map[string]any{"digest": code})
+	var used struct{ ID string } // the passkey
+	if err := json.Unmarshal(assertion, &used); err != nil {
+		t.Fatal(err)
+	}
+	key := b.addKey()
+	b.addKey() // another, so that the account keeps one
 
 	// In an order in which each can succeed.
 	targets := []target{
@@ -60,6 +67,9 @@ func TestStolenCookie(t *testing.T) {
 		{"POST /p/trust/{id}/passkey", "/p/trust/" + change.ID + "/passkey", map[string]any{"digest": code}, 200},
 		{"POST /p/trust/{id}/confirm", "/p/trust/" + change.ID + "/confirm", map[string]any{"digest": code, "response": assertion}, 409},
 		{"POST /p/trust/{id}/decline", "/p/trust/" + unwanted.ID + "/decline", struct{}{}, 409},
+		{"POST /p/keys", "/p/keys", map[string]string{"public_key": d.API.NewKey("new").Line}, 200},
+		{"POST /p/keys/{id}/remove", "/p/keys/" + key + "/remove", struct{}{}, 404},
+		{"POST /p/passkeys/{id}/remove", "/p/passkeys/" + used.ID + "/remove", struct{}{}, 404},
 		{"POST /p/agents/{email}/{act}", "/p/agents/" + url.PathEscape(agent.Email) + "/pause", struct{}{}, 200},
 		{"POST /p/panic", "/p/panic", struct{}{}, 200},
 		{"POST /p/sessions/{id}/revoke", "/p/sessions/" + b.session + "/revoke", struct{}{}, 401},
@@ -154,19 +164,32 @@ func wantEvery(t *testing.T, targets []target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	covered := map[string]bool{}
+	missing := map[string]bool{}
 	for _, to := range targets {
-		covered[to.pattern] = true
+		missing[to.pattern] = true
 	}
-	all := declared.FindAllSubmatch(source, -1)
-	if len(all) == 0 {
-		t.Error("the pages declare no deciding addresses where this test looks for them")
-	}
-	for _, found := range all {
-		if !covered[string(found[1])] {
-			t.Errorf("%s decides and is not attacked here", found[1])
+	for _, found := range declared.FindAllSubmatch(source, -1) {
+		pattern := string(found[1])
+		if !missing[pattern] {
+			t.Errorf("%s decides and is not attacked here", pattern)
 		}
+		delete(missing, pattern)
 	}
+	for pattern := range missing {
+		t.Errorf("the pages do not declare %s any more", pattern)
+	}
+}
+
+// addKey adds an SSH key to the person's account, confirmed with the passkey,
+// and returns its id.
+func (b *browser) addKey() string {
+	b.t.Helper()
+	key := b.d.API.NewKey(mara)
+	tr, _ := b.d.API.Stranger().Prepare(api.TrustKeyAdd, map[string]string{"public_key": key.Line})
+	digest := trustDigest(b.t, b, tr.ID)
+	assertion := b.assert("/p/trust/"+tr.ID+"/passkey", map[string]any{"digest": digest})
+	b.decide("/p/trust/"+tr.ID+"/confirm", map[string]any{"digest": digest, "response": assertion}).Want(200)
+	return string(key.Private.Public().ID())
 }
 
 var shownDigest = regexp.MustCompile(`data-digest="([0-9a-f]{64})"`)

@@ -228,6 +228,7 @@ func crashes() []crash {
 // be there, nothing may be there by half, and no permission may be used twice
 // over both lives.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	s := prepare(t)
 	for _, c := range crashes() {
 		t.Run(fmt.Sprintf("%s %d %s", c.point, c.hit, c.during), func(t *testing.T) {

@@ -49,6 +49,7 @@ func fillUp(t *testing.T, dir string, spare int64) string {
 // asks is refused and leaves no trace; what narrows goes on; and with space
 // again all goes on.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if !vogtdtest.OwnMounts(t) {
 		return
 	}
@@ -166,6 +167,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestReadOnlyDisk starts on a disk that cannot be written to.
 func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	if !vogtdtest.OwnMounts(t) {
 		return
 	}

@@ -123,6 +123,7 @@ func (h *heard) consume(agent *authoritytest.Principal, id, jwt string) {
 // approve and consume, each at its own pace. Everything that a client was told
 // is there in the end, and no permission was used twice.
 func TestKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	const (
 		clients = 64
 		agents  = 8

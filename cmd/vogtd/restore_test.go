@@ -139,6 +139,7 @@ func (r *restored) present() authoritytest.Answer {
 // TestRestoredBesideCheckpoint: what vogtd itself keeps beside its data tells
 // it at the start.
 func TestRestoredBesideCheckpoint(t *testing.T) {
+	t.Parallel()
 	r := restore(t)
 	r.d.Restart()
 	r.newEpoch(t, "behind a checkpoint")
@@ -147,6 +148,7 @@ func TestRestoredBesideCheckpoint(t *testing.T) {
 // TestRestoredElsewhere: where that file is lost as well, the first client that
 // remembers more than the log has tells it.
 func TestRestoredElsewhere(t *testing.T) {
+	t.Parallel()
 	r := restore(t)
 	if err := os.Remove(r.stateFile()); err != nil {
 		t.Fatal(err)
@@ -162,6 +164,7 @@ func TestRestoredElsewhere(t *testing.T) {
 // TestRestoredAndGrown: the restored log has meanwhile grown as long as the
 // remembered one, with other records.
 func TestRestoredAndGrown(t *testing.T) {
+	t.Parallel()
 	r := restore(t)
 	if err := os.Remove(r.stateFile()); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ const (
 	PathAuthenticate = "/api/auth/authenticate"
 	PathLogout       = "/api/auth/logout" // revokes the bearer that it carries
 	PathWhoAmI       = "/api/me"
+	PathMyKeys       = "/api/me/keys" // DELETE {id}: the caller's own SSH key, which a login may take away
 	PathGrants       = "/api/grants"
 	PathMyAgents     = "/api/my-agents"
 	PathEnroll       = "/api/enroll"
@@ -246,6 +247,8 @@ type Key struct {
 	PublicKey    string `json:"publicKey"`
 	CreatedAt    int64  `json:"createdAt"`
 	DormantUntil int64  `json:"dormantUntil,omitempty"`
+	Source       string `json:"source,omitempty"`    // how it came: owner, trust, management
+	LoginOnly    bool   `json:"loginOnly,omitempty"` // it logs in and never decides
 }
 
 // Enroll is the body of POST /api/enroll (bearer of a person, only where
@@ -270,7 +273,7 @@ const (
 	TrustAgentRotate = "agent.rotate" // email, public_key
 	TrustAgentResume = "agent.resume" // email, or "" for all agents of the person
 	TrustKeyAdd      = "key.add"      // public_key: another SSH key of the person
-	TrustPasskeyAdd  = "passkey.add"  // a link, good once for ten minutes, that registers another passkey of the person
+	TrustPasskeyAdd  = "passkey.add"  // a link, for whoever confirms, good once for ten minutes, that registers another passkey of theirs
 	TrustDevice      = "device.login" // name: a token on this machine that reads, denies and revokes
 )
 
@@ -298,7 +301,7 @@ type Trust struct {
 	// Result of a confirmed change.
 	Enrolled *Enrolled `json:"enrolled,omitempty"`
 	Login    *Login    `json:"login,omitempty"`
-	Link     string    `json:"link,omitempty"`
+	Link     string    `json:"link,omitempty"` // only in the answer to the call that confirmed
 }
 
 // TrustSecretHeader names the header that carries TrustRequest.Secret.

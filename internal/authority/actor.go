@@ -51,15 +51,21 @@ func (a Actor) Known() bool { return a.Person() || a.Agent() }
 
 func usable(p store.Principal) bool { return p.Email != "" && p.Active && !p.Removed }
 
+// How the log calls those who are no principals.
+const (
+	ManagementName = "_management_" // the management token
+	AnonymousName  = "_anonymous_"  // whoever is not logged in
+)
+
 // Name is how the log calls the actor.
 func (a Actor) Name() string {
 	switch {
 	case a.Means == Management:
-		return "_management_"
+		return ManagementName
 	case a.Principal.Email != "":
 		return a.Principal.Email
 	}
-	return "_anonymous_"
+	return AnonymousName
 }
 
 const (

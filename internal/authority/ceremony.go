@@ -60,6 +60,14 @@ func (c *ceremonies) take(id, purpose string, now time.Time) (ceremony, bool) {
 	return n, now.Before(n.ends)
 }
 
+// look returns a ceremony as take does, and leaves it there.
+func (c *ceremonies) look(id, purpose string, now time.Time) (ceremony, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.all[id]
+	return n, ok && n.purpose == purpose && now.Before(n.ends)
+}
+
 func (c *ceremonies) sweep(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

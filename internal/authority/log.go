@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -186,8 +187,8 @@ func (s *logStorage) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 func (s *logStorage) Put(rec audit.Record, first int64, hashes []tlog.Hash) error {
 	err := store.InsertLog(s, store.LogRecord{
-		Index: rec.Index, Type: rec.Type, Time: rec.Time, Salt: rec.Salt, Body: rec.Body, Leaf: rec.Leaf[:],
-	}, s.grantID, s.party)
+		Index: rec.Index, Type: rec.Type, Time: rec.Time, Salt: rec.Salt, Body: rec.Body, Leaf: rec.Leaf[:], Party: s.party,
+	}, s.grantID)
 	for i := 0; err == nil && i < len(hashes); i++ {
 		err = store.InsertLogHash(s, first+int64(i), hashes[i][:])
 	}
@@ -343,9 +344,10 @@ func (a *Authority) freshCheckpoint(ctx context.Context) (string, error) {
 			return err
 		}
 		if old := a.head.Load(); old != nil && old.size == h.size {
-			h.text = old.text
+			h.text, h.at = old.text, old.at
 			return nil
 		}
+		h.at = a.clock()
 		h.text, err = audit.SignCheckpoint(h.size, &logStorage{Tx: tx}, a.signer)
 		return err
 	})
@@ -360,10 +362,11 @@ func (a *Authority) freshCheckpoint(ctx context.Context) (string, error) {
 	}
 }
 
-// head is a signed checkpoint and the size that it covers.
+// head is a signed checkpoint, the size that it covers, and when it was signed.
 type head struct {
 	size int64
 	text string
+	at   time.Time
 }
 
 // LatestCheckpoint signs the log as it is now.

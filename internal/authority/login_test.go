@@ -120,7 +120,7 @@ func TestChallengeFlood(t *testing.T) {
 	t.Parallel()
 	s := authoritytest.Start(t)
 	owner := s.Owner()
-	for range 6000 {
+	for range 4200 {
 		if _, err := s.Authority.Challenge(ctx, "nobody@example.com"); err != nil {
 			t.Fatal(err)
 		}

@@ -164,7 +164,7 @@ func TestManagementNeverDecides(t *testing.T) {
 		if err := s.Authority.CreateOwner(ctx, "quiet@example.com", "", key.Line); err != nil {
 			t.Fatal(err)
 		}
-		s.Manager().Do("DELETE", userPath("quiet@example.com")+"/ssh-keys/"+string(key.Private.Public().ID()), nil).Problem(400)
+		s.Manager().Do("DELETE", userPath("quiet@example.com")+"/ssh-keys/"+string(key.Private.Public().ID()), nil).Problem(403)
 	})
 	for name, who := range map[string]func(*cast) *authoritytest.Principal{
 		"by making the owner anew":    func(c *cast) *authoritytest.Principal { return c.owner },

@@ -77,7 +77,7 @@ func (a *Authority) CreateOwner(ctx context.Context, email, name, publicKey stri
 		if err := t.firstPerson(email, name); err != nil {
 			return err
 		}
-		return t.addKey(email, newKey{Public: key, source: "owner"})
+		return t.addKey(email, newKey{Public: key, source: sourceOwner})
 	})
 }
 
@@ -98,6 +98,13 @@ func (t *txn) firstPerson(email, name string) error {
 	return err
 }
 
+// How a key came; see store.Key.
+const (
+	sourceOwner      = "owner"
+	sourceTrust      = "trust"
+	sourceManagement = "management"
+)
+
 // newKey is a key as it is added to an account.
 type newKey struct {
 	sshkey.Public
@@ -116,7 +123,7 @@ func (t *txn) addKey(email string, key newKey) error {
 		Created: int64(t.now), DormantUntil: key.dormantUntil, Weak: key.weak,
 	}
 	if err := store.InsertKey(t, k); errors.Is(err, store.ErrConflict) {
-		return problem(409, "This key is registered already", "A key belongs to one principal only.", "Use another key.")
+		return problem(409, "This key is registered already", "A key belongs to one principal only.", "Use another key.").kind("taken")
 	} else if err != nil {
 		return err
 	}
@@ -144,11 +151,11 @@ func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (a
 		Owner: owner.Email, Approver: owner.Email, Created: int64(t.now),
 	}
 	if err := store.InsertPrincipal(t, &p); errors.Is(err, store.ErrConflict) {
-		return api.Enrolled{}, problem(409, "An agent with this name already exists", "", "Choose a different name, or remove it first: vogt agent remove "+name+".")
+		return api.Enrolled{}, problem(409, "An agent with this name already exists", "", "Choose a different name, or remove it first: vogt agent remove "+name+".").kind("taken")
 	} else if err != nil {
 		return api.Enrolled{}, err
 	}
-	if err := t.addKey(p.Email, newKey{Public: key, source: "trust"}); err != nil {
+	if err := t.addKey(p.Email, newKey{Public: key, source: sourceTrust}); err != nil {
 		return api.Enrolled{}, err
 	}
 	return api.Enrolled{Email: p.Email, Name: p.Name, Owner: p.Owner, Approver: p.Approver, Status: "active"}, nil
@@ -242,7 +249,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		if err != nil {
 			return problem(400, "The key cannot be used", err.Error(), "")
 		}
-		return t.addKey(p.Email, newKey{Public: key, source: "management"})
+		return t.addKey(p.Email, newKey{Public: key, source: sourceManagement})
 	})
 	return p, err
 }
@@ -298,7 +305,7 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 		if weak {
 			dormant = int64(t.now) + a.cfg.Dormancy.Milliseconds()
 		}
-		if err := t.addKey(email, newKey{Public: key, name: name, source: "management", dormantUntil: dormant, weak: weak}); err != nil {
+		if err := t.addKey(email, newKey{Public: key, name: name, source: sourceManagement, dormantUntil: dormant, weak: weak}); err != nil {
 			return err
 		}
 		out, err = store.KeyByID(t, string(key.ID()))
@@ -364,7 +371,7 @@ func (t *txn) keepWay(email, id string) error {
 		count(k.ID)
 	}
 	if found && left == 0 {
-		return problem(400, "This is the last way into the account", "", "Add another passkey or key first.")
+		return problem(403, "This is the last way into the account", "", "Add another passkey or key first.").kind("last_way")
 	}
 	return nil
 }

@@ -81,11 +81,11 @@ func TestOwnerQuota(t *testing.T) {
 // itself.
 func TestBytesQuota(t *testing.T) {
 	t.Parallel()
-	s := authoritytest.Start(t)
+	s := authoritytest.Start(t, authoritytest.WithConfig(func(c *authority.Config) { c.Limits.Bytes >>= 5 }))
 	owner := s.Owner()
 	greedy, modest := s.Agent(owner, "greedy"), s.Agent(owner, "modest")
 	big := func(i int) grant.Request {
-		return authoritytest.Request("cmd", strconv.Itoa(i), strings.Repeat("x", 900<<10))
+		return authoritytest.Request("cmd", strconv.Itoa(i), strings.Repeat("x", 900<<5))
 	}
 	var last authoritytest.Answer
 	n := 0
@@ -96,7 +96,7 @@ func TestBytesQuota(t *testing.T) {
 	}
 	tooMany(t, "too many bytes", last)
 	if n < 4 || n > 9 {
-		t.Errorf("%d requests of 900 KiB waited", n)
+		t.Errorf("%d requests of a ninth of the limit waited", n)
 	}
 	modest.AskFor(big(0))
 	greedy.Ask("small") // there is room for that

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ const (
 	purposeRegister = "register"
 	purposePasskey  = "passkey-login"
 	purposeLink     = "register-link"
+	purposeSpent    = "register-link-spent"
 )
 
 // SetupState tells how far the first set-up is.
@@ -321,8 +323,11 @@ func (t *txn) addPasskey(email string, cred passkey.Credential) error {
 	if err != nil {
 		return err
 	}
-	id := passkeyID(cred.ID)
-	name := "Passkey " + t.now.Time().UTC().Format("2006-01-02")
+	have, err := store.Passkeys(t, email)
+	if err != nil {
+		return err
+	}
+	id, name := passkeyID(cred.ID), passkeyName(have, t.now.Time())
 	err = store.InsertPasskey(t, store.Passkey{ID: id, Email: email, Name: name, Credential: string(b), Created: int64(t.now)})
 	if errors.Is(err, store.ErrConflict) {
 		return problem(409, "This passkey is registered already", "", "")
@@ -335,6 +340,17 @@ func (t *txn) addPasskey(email string, cred passkey.Credential) error {
 		Params: map[string]string{"id": id, "aaguid": hex.EncodeToString(cred.AAGUID), "synced": fmt.Sprint(cred.BackupEligible)},
 	})
 	return err
+}
+
+// passkeyName calls a passkey by the day it was made, and tells those of one
+// day apart.
+func passkeyName(have []store.Passkey, at time.Time) string {
+	day := "Passkey " + at.UTC().Format("2006-01-02")
+	name := day
+	for n := 2; slices.ContainsFunc(have, func(p store.Passkey) bool { return p.Name == name }); n++ {
+		name = fmt.Sprintf("%s (%d)", day, n)
+	}
+	return name
 }
 
 // signIn starts a page session. proofKey is the public half of a key that the
@@ -447,22 +463,49 @@ func (a *Authority) startRegistration(email string) (string, error) {
 	return a.startCeremony(purposeLink, email, nil, trustLife)
 }
 
+// RegisterLink tells whose registration link it is and when it ends. It does
+// not spend it: programs look at addresses before people do.
+func (a *Authority) RegisterLink(ctx context.Context, link string) (person store.Principal, ends time.Time, err error) {
+	c, ok := a.once.look(link, purposeLink, a.clock())
+	if !ok {
+		return person, ends, a.linkOver(link)
+	}
+	person, err = a.registrant(ctx, c.subject)
+	return person, c.ends, err
+}
+
+// linkOver is the error for a registration link that cannot be spent. One that
+// was used says so until it would have ended: whoever holds it and did not use
+// it has to know.
+func (a *Authority) linkOver(link string) *Error {
+	if _, used := a.once.look(link, purposeSpent, a.clock()); used {
+		return problem(410, "This link was used", "It works once.", "If it was not you, look at your passkeys on the account page.").kind("link_used")
+	}
+	return problem(410, "This link is no longer good", "It works once, for ten minutes.", "Start again.")
+}
+
+// registrant is the person whom a registration link belongs to.
+func (a *Authority) registrant(ctx context.Context, email string) (person store.Principal, err error) {
+	err = a.view(ctx, func(tx store.Tx) (err error) {
+		person, err = store.PrincipalByEmail(tx, email)
+		return err
+	})
+	if err == nil && !usable(person) {
+		err = inactive(person.Email)
+	}
+	return person, err
+}
+
 // RegisterOptions spends a registration link and starts the ceremony.
 func (a *Authority) RegisterOptions(ctx context.Context, link string) (options []byte, ceremonyID string, err error) {
 	c, ok := a.once.take(link, purposeLink, a.clock())
 	if !ok {
-		return nil, "", problem(410, "This link is no longer good", "It works once, for ten minutes.", "Start again.")
+		return nil, "", a.linkOver(link)
 	}
-	var person store.Principal
-	err = a.view(ctx, func(tx store.Tx) (err error) {
-		person, err = store.PrincipalByEmail(tx, c.subject)
-		return err
-	})
+	a.once.start(link, ceremony{purpose: purposeSpent, ends: c.ends})
+	person, err := a.registrant(ctx, c.subject)
 	if err != nil {
 		return nil, "", err
-	}
-	if !usable(person) {
-		return nil, "", inactive(person.Email)
 	}
 	_, have, err := a.passkeysOf(ctx, person.Email)
 	if err != nil {

@@ -188,11 +188,14 @@ func (a *Authority) trustView(tr store.TrustRequest, by Actor) (api.Trust, error
 type trustResult struct {
 	Enrolled *api.Enrolled `json:"enrolled,omitempty"`
 	Login    *api.Login    `json:"login,omitempty"`
-	Link     string        `json:"link,omitempty"`
+	// Link is for whoever confirmed and is stored nowhere: an asker who talked
+	// somebody into confirming would get into the account with it.
+	Link string `json:"-"`
 }
 
 // Trust reads a prepared change: a person any that waits, its asker by the
-// secret. The result is handed to the asker, once.
+// secret. The result is handed to the asker, once, except for a link, which
+// only [Authority.Confirm] returns.
 func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out api.Trust, err error) {
 	var tr store.TrustRequest
 	err = a.view(ctx, func(tx store.Tx) (err error) {
@@ -219,12 +222,12 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		if err := json.Unmarshal([]byte(tr.Result), &result); err != nil {
 			return fmt.Errorf("change %s: %v: %w", id, err, store.ErrCorrupt)
 		}
-		if result.Login == nil && result.Link == "" {
+		if result.Login == nil {
 			return nil
 		}
 		return store.TakeTrustResult(t, id)
 	})
-	out.Enrolled, out.Login, out.Link = result.Enrolled, result.Login, result.Link
+	out.Enrolled, out.Login = result.Enrolled, result.Login
 	return out, err
 }
 
@@ -254,7 +257,8 @@ func (a *Authority) WaitTrust(ctx context.Context, by Actor, id, secret string, 
 }
 
 // Confirm makes a prepared change. It needs a passkey or an SSH signature over
-// exactly the statement that was shown.
+// exactly the statement that was shown. What it returns is the confirmer's, and
+// so it holds the link that the change may have made, this once.
 func (a *Authority) Confirm(ctx context.Context, by Actor, id string, digest statement.Digest, p Proof) (api.Trust, error) {
 	if !by.Person() {
 		return api.Trust{}, problem(403, "Only a person changes trust", "", "Ask your owner.").kind("forbidden")
@@ -277,12 +281,18 @@ func (a *Authority) Confirm(ctx context.Context, by Actor, id string, digest sta
 	if err != nil {
 		return view, a.refuse(ctx, by, "", "trust "+view.Operation, err)
 	}
-	err = a.update(ctx, func(t *txn) error { return t.confirm(by, id, digest, proof) })
+	var link string
+	err = a.update(ctx, func(t *txn) (err error) {
+		link, err = t.confirm(by, id, digest, proof)
+		return err
+	})
 	if err != nil {
 		return view, err
 	}
 	a.trusts.announce()
-	return a.Trust(ctx, by, id, "")
+	out, err := a.Trust(ctx, by, id, "")
+	out.Link = link
+	return out, err
 }
 
 func errTrustOver(status string) *Error {
@@ -292,40 +302,41 @@ func errTrustOver(status string) *Error {
 	return problem(409, "This change is settled already", "It is "+status+".", "")
 }
 
-func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven) error {
+// confirm returns the link of a change that makes one.
+func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven) (link string, err error) {
 	if err := t.still(by, proof); err != nil {
-		return err
+		return "", err
 	}
 	tr, err := store.TrustByID(t, id)
 	if err != nil {
-		return errNoTrust().caused(err)
+		return "", errNoTrust().caused(err)
 	}
 	var params map[string]string
 	if err := json.Unmarshal([]byte(tr.Params), &params); err != nil {
-		return err
+		return "", err
 	}
 	if s := t.a.trustStatement(tr, params, by.Principal.Email); s.Digest() != digest {
-		return checkedDigest(&digest, s.Digest())
+		return "", checkedDigest(&digest, s.Digest())
 	}
 	result, subject, err := t.change(by.Principal, tr.Operation, params)
 	if err != nil {
-		return err
+		return "", err
 	}
 	fault.Point("authority.confirm")
 	encoded, err := json.Marshal(result)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := store.EndTrust(t, id, trustConfirmed, by.Principal.Email, string(encoded), int64(t.now)); errors.Is(err, store.ErrConflict) {
-		return errTrustOver(trustExpired)
+		return "", errTrustOver(trustExpired)
 	} else if err != nil {
-		return err
+		return "", err
 	}
 	_, err = t.record(recordTrust, "", subject, trustRecord{
 		Operation: tr.Operation, By: by.Principal.Email, Subject: subject, Params: params,
 		Strength: proof.strength, Digest: &digest, Evidence: proof.evidence,
 	})
-	return err
+	return result.Link, err
 }
 
 // change makes one confirmed change and names whom it concerns.
@@ -353,7 +364,7 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		}
 		_, err = store.SetPaused(t, params["email"], person.Email, false)
 	case api.TrustKeyAdd:
-		err = t.addKey(person.Email, newKey{Public: key, source: "trust"})
+		err = t.addKey(person.Email, newKey{Public: key, source: sourceTrust})
 	case api.TrustPasskeyAdd:
 		var token string
 		if token, err = t.a.startRegistration(person.Email); err == nil {
@@ -388,7 +399,7 @@ func (t *txn) rotateAgent(person store.Principal, email string, key sshkey.Publi
 	if err != nil {
 		return err
 	}
-	if err := t.addKey(email, newKey{Public: key, source: "trust"}); err != nil {
+	if err := t.addKey(email, newKey{Public: key, source: sourceTrust}); err != nil {
 		return err
 	}
 	for _, k := range old {

@@ -71,8 +71,19 @@ func TestTrustOperations(t *testing.T) {
 	change(api.TrustKeyAdd, map[string]string{"public_key": s.NewKey("third").Line})
 	owner.Key = first
 
-	if link := change(api.TrustPasskeyAdd, nil).Link; !strings.HasPrefix(link, s.Pages+"/register?token=") {
-		t.Errorf("the link is %q", link)
+	// A link into the account is for whoever confirmed, and not for the asker.
+	if link := change(api.TrustPasskeyAdd, nil).Link; link != "" {
+		t.Errorf("the asker gets the link %q", link)
+	}
+	tr, secret := owner.Prepare(api.TrustPasskeyAdd, nil)
+	var confirmed api.Trust
+	owner.Post(trustPath(tr.ID, "confirm"), owner.SignedChange(tr.ID), api.TrustSecretHeader, secret).Into(&confirmed)
+	if !strings.HasPrefix(confirmed.Link, s.Pages+"/register?token=") {
+		t.Errorf("the link is %q", confirmed.Link)
+	}
+	owner.Get(trustPath(tr.ID)).Into(&confirmed)
+	if again := asSecret(s, tr.ID, secret); strings.Contains(string(again.Body), "register?token=") {
+		t.Errorf("the link shows twice: %s", again.Body)
 	}
 	login := change(api.TrustDevice, map[string]string{"name": "laptop"}).Login
 	if login == nil || login.Email != owner.Email {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"vogt/internal/audit"
 	"vogt/internal/grant"
 	"vogt/internal/sshkey"
 	"vogt/internal/statement"
@@ -145,17 +147,81 @@ func (a *Authority) Waiting(ctx context.Context, agent string) (n int64, err err
 	return n, err
 }
 
-// LogSize is the number of records and of those that the last signed
-// checkpoint covers.
-func (a *Authority) LogSize(ctx context.Context) (size, signed int64, err error) {
+// LogHead tells how long the log is and how far it is signed.
+type LogHead struct {
+	Size     int64
+	Signed   int64     // records that the last checkpoint covers
+	SignedAt time.Time // when that was signed; zero where none was since the start
+}
+
+// LogHead reads the head of the log as it stands.
+func (a *Authority) LogHead(ctx context.Context) (out LogHead, err error) {
 	err = a.view(ctx, func(tx store.Tx) (err error) {
-		size, err = store.LogSize(tx)
+		out.Size, err = store.LogSize(tx)
 		return err
 	})
 	if h := a.head.Load(); h != nil {
-		signed = h.size
+		out.Signed, out.SignedAt = h.size, h.at
 	}
-	return size, signed, err
+	return out, err
+}
+
+// Entry is a record of the log with the principals that it names.
+type Entry struct {
+	audit.Record
+	Party store.Principal // whom it concerns; zero for nobody
+	By    store.Principal // who did it; zero for the authority itself
+}
+
+// Activity reads a page of the log for a person, newest first. Each principal
+// is looked up once; one that does not exist has its address only, and the
+// management token has [ManagementName] for one.
+func (a *Authority) Activity(ctx context.Context, by Actor, f store.LogFilter) (out []Entry, err error) {
+	if !by.Person() {
+		return nil, errUnauthenticated()
+	}
+	err = a.view(ctx, func(tx store.Tx) error {
+		rows, err := store.LogRecords(tx, f)
+		known := map[string]store.Principal{}
+		look := func(email string) (p store.Principal) {
+			if p, seen := known[email]; seen || err != nil {
+				return p
+			}
+			p, err = named(tx, email)
+			known[email] = p
+			return p
+		}
+		for _, r := range rows {
+			e := Entry{Record: auditRecord(r), Party: look(r.Party)}
+			if e.By = look(doer(r.Body)); err != nil {
+				return err
+			}
+			out = append(out, e)
+		}
+		return err
+	})
+	return out, err
+}
+
+// doer is who did what a record's body tells of. An erased record tells
+// nothing, and the source that a key came from is nobody.
+func doer(body []byte) string {
+	var told struct {
+		By    string `json:"by"`
+		Email string `json:"email"`
+	}
+	if len(body) > 0 && json.Unmarshal(body, &told) != nil {
+		return ""
+	}
+	switch told.By {
+	case "":
+		return told.Email
+	case sourceManagement:
+		return ManagementName
+	case sourceOwner, sourceTrust:
+		return ""
+	}
+	return told.By
 }
 
 // NewSecret returns a fresh secret for a prepared change.

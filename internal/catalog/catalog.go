@@ -82,7 +82,7 @@ func verb(program string, words []string) bool {
 	}
 	return slices.ContainsFunc(words, func(w string) bool {
 		switch w {
-		case "approve", "confirm", "sign", "accept", "trust", "up", "serve", "resume", "add", "rotate-key", "register",
+		case "approve", "confirm", "sign", "accept", "trust", "up", "serve", "resume", "add", "passkey", "rotate-key", "register",
 			"register-user", "enroll", "spawn", "delegate", "allow", "set", "login":
 			return true
 		}

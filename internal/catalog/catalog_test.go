@@ -32,6 +32,8 @@ func TestDecidingVerbsAreCritical(t *testing.T) {
 		{"", []string{"vogt", "--config", "x", "grant", "--note=y", "approve", "ID"}},
 		{"", []string{"vogt", "agent", "add", "NAME"}},
 		{"", []string{"vogt", "agent", "rotate-key", "NAME"}},
+		{"", []string{"vogt", "key", "add", "FILE.pub"}},
+		{"", []string{"vogt", "key", "passkey"}},
 		{"", []string{"vogt", "resume"}},
 		{"", []string{"vogt", "up"}},
 		{"", []string{"vogt", "login"}},

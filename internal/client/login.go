@@ -112,3 +112,8 @@ func (c *Client) Me(ctx context.Context) (api.Principal, error) {
 	err := c.do(ctx, call{method: http.MethodGet, path: api.PathWhoAmI, answer: &p})
 	return p, err
 }
+
+// RemoveKey takes one of the caller's own SSH keys away; the login suffices.
+func (c *Client) RemoveKey(ctx context.Context, id string) error {
+	return c.do(ctx, call{method: http.MethodDelete, path: api.PathMyKeys + "/" + escape(id)})
+}

@@ -71,14 +71,18 @@ func (c *Client) Statement(change Change) (statement.Statement, error) {
 }
 
 // Confirm makes a change with the person's signature over the digest of what
-// Statement returned, and returns its result.
+// Statement returned, and returns its result. A link is part of it only here:
+// the authority gives it to whoever confirms.
 func (c *Client) Confirm(ctx context.Context, change Change, digest statement.Digest, signature string) (api.Trust, error) {
 	path := api.PathTrust + "/" + escape(change.ID) + "/confirm"
-	err := c.do(ctx, call{method: http.MethodPost, path: path, body: api.ConfirmTrust{Digest: digest, Signature: signature}})
+	var confirmed api.Trust
+	err := c.do(ctx, call{method: http.MethodPost, path: path, body: api.ConfirmTrust{Digest: digest, Signature: signature}, answer: &confirmed})
 	if err != nil {
 		return api.Trust{}, err
 	}
-	return c.AwaitChange(ctx, change)
+	done, err := c.AwaitChange(ctx, change)
+	done.Link = confirmed.Link
+	return done, err
 }
 
 // AwaitChange waits until a change is confirmed and returns its result.

@@ -686,3 +686,25 @@ func TestETag(t *testing.T) {
 	s.owner.Post(path+"/revoke", nil).Want(200)
 	unchanged()
 }
+
+// TestRemoveOwnKey: a person takes its own keys away by login alone, but not
+// the last one that decides, and nobody else's.
+func TestRemoveOwnKey(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	other := s.Person("other@example.com")
+	path := func(k authoritytest.Key) string { return "/api/me/keys/" + string(k.Private.Public().ID()) }
+	s.owner.Do("DELETE", path(s.owner.Key), nil).Problem(403)
+	other.Do("DELETE", path(s.owner.Key), nil).Problem(404)
+	s.agent.Do("DELETE", path(s.agent.Key), nil).Problem(403)
+	s.Manager().Do("DELETE", path(s.agent.Key), nil).Problem(404)
+	s.Stranger().Do("DELETE", path(s.owner.Key), nil).Problem(401)
+	second := s.NewKey("second")
+	s.owner.Change("key.add", map[string]string{"public_key": second.Line})
+	reads(t, s.owner.Do("DELETE", path(second), nil), "ok bool")
+	s.owner.TryLogin(second).Problem(401)
+	s.owner.TryLogin(s.owner.Key).Want(200)
+	// A key that only logs in is no way to decide, so it does not count.
+	s.Manager().Post("/api/admin/users/owner%40example.com/ssh-keys", map[string]string{"publicKey": s.NewKey("weak").Line}).Want(200)
+	s.owner.Do("DELETE", path(s.owner.Key), nil).Problem(403)
+}

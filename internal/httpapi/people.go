@@ -70,7 +70,10 @@ func principalView(p store.Principal) api.Principal {
 }
 
 func keyView(k store.Key) api.Key {
-	return api.Key{ID: k.ID, Name: k.Name, PublicKey: k.PublicKey, CreatedAt: k.Created / 1000, DormantUntil: k.DormantUntil / 1000}
+	return api.Key{
+		ID: k.ID, Name: k.Name, PublicKey: k.PublicKey, CreatedAt: k.Created / 1000, DormantUntil: k.DormantUntil / 1000,
+		Source: k.Source, LoginOnly: k.Weak,
+	}
 }
 
 func accountView(a authority.Account) api.Principal {
@@ -82,6 +85,15 @@ func accountView(a authority.Account) api.Principal {
 }
 
 func whoAmI(c *call) error { return c.account(c.actor.Principal.Email) }
+
+// deleteMyKey takes a key of the caller's own away, which narrows: a login is
+// enough.
+func deleteMyKey(c *call) error {
+	if err := c.s.Authority.RemoveKey(c.Context(), c.actor, c.actor.Principal.Email, c.PathValue("id")); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, map[string]bool{"ok": true})
+}
 
 func (c *call) account(email string) error {
 	a, err := c.s.Authority.Account(c.Context(), c.actor, email)
@@ -321,12 +333,18 @@ func confirmTrust(c *call) error {
 	if err := c.body(&in); err != nil {
 		return err
 	}
-	_, err := c.s.Authority.Confirm(c.Context(), c.actor, c.PathValue("id"), in.Digest, authority.Proof{Signature: in.Signature})
+	done, err := c.s.Authority.Confirm(c.Context(), c.actor, c.PathValue("id"), in.Digest, authority.Proof{Signature: in.Signature})
 	if err != nil {
 		return err
 	}
-	// The asker's own secret, if it came along, brings the result with it.
-	return getTrust(c)
+	// The asker's own secret, if it came along, brings the result with it. A
+	// link is for whoever confirmed, which is the caller.
+	out, err := c.s.Authority.Trust(c.Context(), c.actor, c.PathValue("id"), c.trustSecret())
+	if err != nil {
+		return err
+	}
+	out.Link = done.Link
+	return c.ok(http.StatusOK, out)
 }
 
 func declineTrust(c *call) error {

@@ -25,6 +25,7 @@ func (s *server) routes() {
 	s.handle("POST /api/agent/authenticate", authenticate)
 	s.signedIn("POST "+api.PathLogout, logout)
 	s.signedIn("GET "+api.PathWhoAmI, whoAmI)
+	s.signedIn("DELETE "+api.PathMyKeys+"/{id}", deleteMyKey)
 
 	s.signedIn("GET "+api.PathGrants, listGrants)
 	s.signedIn("POST "+api.PathGrants, createGrant)

@@ -1,8 +1,14 @@
 package pages
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
+
+	"vogt/internal/api"
+	"vogt/internal/sshkey"
 )
 
 func (s *server) accountPage(v *visit) (*page, error) {
@@ -15,14 +21,68 @@ func (s *server) accountPage(v *visit) (*page, error) {
 		Current bool
 		Call    string
 	}
+	another, err := json.Marshal(prepareBody{api.TrustPasskeyAdd, map[string]string{}})
+	if err != nil {
+		return nil, err
+	}
 	data := struct {
-		Account
-		SignIns []signIn
-	}{Account: a}
+		Passkeys, Keys []keyView
+		SignIns        []signIn
+		AddPasskey     string // body of the call that prepares another passkey
+	}{Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), AddPasskey: string(another)}
 	for _, in := range a.SignIns {
 		data.SignIns = append(data.SignIns, signIn{in, in.ID == v.session.ID, "/p/sessions/" + url.PathEscape(in.ID) + "/revoke"})
 	}
 	return &page{view: "account", section: "account", title: v.must("account.title"), data: data}, nil
+}
+
+// keyView is a passkey or key with the address of the call that removes it.
+type keyView struct {
+	Key
+	Call string
+}
+
+func keysOf(keys []Key, calls string) (out []keyView) {
+	for _, k := range keys {
+		out = append(out, keyView{k, calls + url.PathEscape(k.ID) + "/remove"})
+	}
+	return out
+}
+
+// keyError is a line that holds no usable public key. Its reason repeats
+// nothing of the line, which may be anything.
+type keyError struct{ cause error }
+
+func (e *keyError) Error() string   { return e.cause.Error() }
+func (e *keyError) Unwrap() []error { return []error{errBadKey, e.cause} }
+
+// reason is the cause without the name of what was to be read.
+func (e *keyError) reason() string { return strings.TrimPrefix(e.cause.Error(), "ssh public key: ") }
+
+// keyAdd prepares another SSH key of the person. What follows shows and signs
+// the line as it was understood.
+func (s *server) keyAdd(c *call) (any, error) {
+	var body struct {
+		PublicKey string `json:"public_key"`
+	}
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	key, err := sshkey.ParsePublic(body.PublicKey)
+	if err != nil {
+		return nil, &keyError{err}
+	}
+	return s.prepare(c, prepareBody{api.TrustKeyAdd, map[string]string{"public_key": key.String()}})
+}
+
+// removal makes the handler of a call that removes one key or passkey.
+func removal(remove func(context.Context, Session, string) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		if err := c.decode(&struct{}{}); err != nil {
+			return nil, err
+		}
+		return nil, remove(c.Context(), c.session, c.PathValue("id"))
+	}
 }
 
 func (s *server) sessionRevoke(c *call) (any, error) {

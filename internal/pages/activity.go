@@ -14,8 +14,9 @@ type entryView struct {
 	Entry
 	Risk   string // "" where the record has none
 	Line   string
-	Known  bool // the type has a word in the catalog
-	Signed bool // it lies under a signed checkpoint
+	Known  bool   // the type has a word in the catalog
+	Signed bool   // it lies under a signed checkpoint
+	ByWord string // the catalog's word for who is no principal, or ""
 	Card   string
 }
 
@@ -57,6 +58,12 @@ func (s *server) activityPage(v *visit) (*page, error) {
 		view.Line, _ = firstRunes(mask.Text(view.Line), lineShown)
 		if e.Risk != 0 {
 			view.Risk = riskName(e.Risk)
+		}
+		switch e.By.Email {
+		case Management:
+			view.ByWord = "management"
+		case Anonymous:
+			view.ByWord = "anonymous"
 		}
 		if e.Grant != "" {
 			view.Card = "/grants/" + url.PathEscape(e.Grant)

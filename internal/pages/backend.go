@@ -17,13 +17,14 @@ import (
 //
 // The rules for all of them: a Session that comes in is one that
 // Sessions.Session returned for this very request. The methods of Decisions,
-// Confirms and PrepareTrust, ChangeAgent and Panic are called only after the
-// session's key has proven the call. The implementation still decides what
+// Confirms and Removals and PrepareTrust, ChangeAgent and Panic are called only
+// after the session's key has proven the call. The implementation still decides what
 // that person may see or do. Errors that a person can do
 // something about are (or wrap) one of the Err values below; any other error
 // is logged and shown as "internal".
 type Backend struct {
 	SetUp     SetUp
+	Links     Links
 	Sessions  Sessions
 	Cards     Cards
 	Decisions Decisions
@@ -31,13 +32,14 @@ type Backend struct {
 	Confirms  Confirms
 	People    People
 	Accounts  Accounts
+	Removals  Removals
 	Log       Log
 	Events    Events
 }
 
 func (b Backend) complete() bool {
-	return b.SetUp != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
-		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Log != nil && b.Events != nil
+	return b.SetUp != nil && b.Links != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
+		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Log != nil && b.Events != nil
 }
 
 // What a backend may answer besides success.
@@ -51,11 +53,19 @@ var (
 	ErrChanged = errors.New("the statement changed")
 	// ErrClosed: the request or change was answered, withdrawn or has run out. 409.
 	ErrClosed = errors.New("already closed")
-	// ErrExpired: a set-up link or a passkey ceremony is over or used. 410.
+	// ErrTaken: the name or key of a change of trust belongs to somebody
+	// already. 409.
+	ErrTaken = errors.New("taken")
+	// ErrExpired: a link or a passkey ceremony is over or used. 410.
 	ErrExpired = errors.New("expired or used")
+	// ErrUsed: a registration link is known to have been used. 410.
+	ErrUsed = errors.New("used")
 	// ErrProof: the passkey's response does not verify, or a stronger proof is
 	// needed. 403.
 	ErrProof = errors.New("proof not accepted")
+	// ErrLastWay: the account would be left without a key or passkey that
+	// decides. 403.
+	ErrLastWay = errors.New("the last way in")
 	// ErrForbidden: this person may not do that. 403.
 	ErrForbidden = errors.New("forbidden")
 	// ErrInvalid: the input makes no sense to the authority. 400.
@@ -125,7 +135,7 @@ type NewOwner struct {
 // NewPasskey is the browser's answer to a ceremony, with the key that the
 // session will sign clicks with.
 type NewPasskey struct {
-	Token    string // set-up only
+	Token    string // of a set-up link only
 	Browser  string // set-up only
 	Ceremony string
 	Response json.RawMessage // RegistrationResponseJSON or AuthenticationResponseJSON
@@ -140,6 +150,21 @@ type SetUp interface {
 	OpenSetUp(ctx context.Context, token, browser string) (SetUpView, error)
 	BeginSetUp(ctx context.Context, o NewOwner) (Ceremony, error)
 	FinishSetUp(ctx context.Context, p NewPasskey) (SignedIn, error)
+}
+
+// LinkView is what the page of a registration link shows before it is used.
+type LinkView struct {
+	Person  Person // whose account it is
+	Expires time.Time
+}
+
+// Links makes another passkey for whoever holds a registration link. Link only
+// looks; BeginRegister spends the link. One that cannot be spent is ErrUsed
+// where it is known that somebody did, else ErrExpired.
+type Links interface {
+	Link(ctx context.Context, token string) (LinkView, error)
+	BeginRegister(ctx context.Context, token string) (Ceremony, error)
+	FinishRegister(ctx context.Context, p NewPasskey) (SignedIn, error)
 }
 
 // Sessions signs people in and out. Login ceremonies are discoverable: the
@@ -259,7 +284,9 @@ type TrustAnswer struct {
 // Confirms answers changes of trust.
 type Confirms interface {
 	BeginConfirm(ctx context.Context, s Session, id string, d statement.Digest) (json.RawMessage, error)
-	Confirm(ctx context.Context, s Session, a TrustAnswer) error
+	// Confirm returns the address, on these pages, where this browser and no
+	// other goes on with what was confirmed; "" where nothing is left to do.
+	Confirm(ctx context.Context, s Session, a TrustAnswer) (link string, err error)
 	Decline(ctx context.Context, s Session, id string) error
 }
 
@@ -271,6 +298,8 @@ type Key struct {
 	Created     time.Time
 	Used        time.Time // zero: never
 	Dormant     time.Time // not usable before; zero: usable
+	Managed     bool      // management added it, not the person
+	LoginOnly   bool      // it logs in and never decides
 }
 
 // Agent is an agent of the person.
@@ -333,6 +362,19 @@ type Accounts interface {
 	// Protection is asked for by the set-up page too, before anybody exists.
 	Protection(ctx context.Context) (Protection, error)
 }
+
+// Removals takes away what the person signs in and decides with. Both refuse
+// with ErrLastWay.
+type Removals interface {
+	RemovePasskey(ctx context.Context, s Session, id string) error
+	RemoveKey(ctx context.Context, s Session, id string) error
+}
+
+// Who does things without being a principal, in Entry.By.Email.
+const (
+	Management = "_management_" // the management token
+	Anonymous  = "_anonymous_"  // somebody who is not logged in
+)
 
 // Entry is a record of the audit log.
 type Entry struct {

@@ -20,60 +20,6 @@ import (
 	"vogt/internal/statement"
 )
 
-// checks runs in a page and returns what is wrong with it: sideways scroll,
-// headings, landmarks, names of controls, references, small targets.
-const checks = `(() => {
-	const wrong = [], all = s => [...document.querySelectorAll(s)];
-	all("details").forEach(d => d.open = true);
-	const over = document.documentElement.scrollWidth - innerWidth;
-	if (over > 0) {
-		const wide = all("body *").filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".vh,.skip")).slice(0, 3).map(e => e.outerHTML.slice(0, 80));
-		wrong.push("scrolls sideways by " + over + " px: " + wide.join(" | "));
-	}
-	const shown = e => e.checkVisibility();
-	const levels = all("h1,h2,h3,h4").filter(shown).map(h => Number(h.tagName[1]));
-	if (levels.filter(l => l === 1).length !== 1) wrong.push("h1: " + levels.filter(l => l === 1).length);
-	levels.reduce((before, l) => { if (l > before + 1) wrong.push("heading jumps from " + before + " to " + l); return l; }, 0);
-	if (all("main").length !== 1) wrong.push("main: " + all("main").length);
-	if (!document.documentElement.lang) wrong.push("no lang");
-	const name = e => (e.getAttribute("aria-label") || (e.getAttribute("aria-labelledby") || "").split(/\s+/).map(i => document.getElementById(i)?.textContent).join("") || e.textContent).trim();
-	for (const e of all("nav,form,[role=region]")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby") && !e.matches(".panel")) wrong.push("no label: " + e.outerHTML.slice(0, 80));
-	for (const e of all("button,a[href],summary")) if (!name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
-	for (const e of all("input,select,textarea")) if (!e.labels.length) wrong.push("no label: " + e.outerHTML.slice(0, 80));
-	for (const e of all("svg")) if (e.getAttribute("aria-hidden") !== "true" && !e.getAttribute("aria-label")) wrong.push("picture without words");
-	for (const e of all("[aria-labelledby],[aria-describedby]")) for (const a of ["aria-labelledby", "aria-describedby"]) for (const i of (e.getAttribute(a) || "").split(/\s+/)) if (i && !document.getElementById(i)) wrong.push(a + " points nowhere: " + i);
-	const ids = all("[id]").map(e => e.id);
-	for (const i of new Set(ids)) if (ids.filter(x => x === i).length > 1) wrong.push("id twice: " + i);
-	for (const e of all("dl > *")) if (e.tagName !== "DIV") wrong.push("dl holds " + e.tagName);
-	for (const e of all("[style],style,script:not([src])")) wrong.push("inline: " + e.outerHTML.slice(0, 60));
-	for (const e of all("*")) for (const a of e.attributes) if (a.name.startsWith("on")) wrong.push("handler: " + a.name);
-	if (matchMedia("(pointer: coarse)").matches) for (const e of all("button,.btn,.nav a,.reach label")) {
-		const r = e.getBoundingClientRect();
-		if (shown(e) && r.width && (r.height < 44 || r.width < 40)) wrong.push("small target " + Math.round(r.width) + "x" + Math.round(r.height) + ": " + e.textContent.trim().slice(0, 30));
-	}
-	const pair = document.querySelector(".pair");
-	if (pair && shown(pair)) {
-		const [no, yes] = [...pair.querySelectorAll(".btn")].map(e => e.getBoundingClientRect());
-		if (no.right > yes.left || yes.left - no.right < 11 || Math.abs(no.width - yes.width) > 1 || Math.abs(no.height - yes.height) > 1) wrong.push("yes and no do not weigh the same");
-		if (!all(".pair .btn").map(e => e.dataset.answer).join().startsWith("deny,allow")) wrong.push("Deny is not on the left");
-	}
-	return wrong;
-})()`
-
-// phone is a small touch screen.
-func (b *tab) phone(dark bool) {
-	b.t.Helper()
-	b.viewport(360, 740, dark)
-	b.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile, chromedp.EmulateTouch))
-}
-
-func (b *tab) check(name string) {
-	b.t.Helper()
-	for _, w := range eval[[]string](b, checks) {
-		b.t.Errorf("%s: %s", name, w)
-	}
-}
-
 // gallery makes one thing of every kind and returns the addresses of all
 // pages by name.
 func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
@@ -153,46 +99,46 @@ func everyPage(t *testing.T, b *tab) {
 			if strings.Contains(path, "?") {
 				separator = "&"
 			}
-			b.phone(false)
-			b.visit(path + separator + "lang=" + tongue)
+			b.Phone(false)
+			b.Visit(path + separator + "lang=" + tongue)
 			if lang := eval[string](b, `document.documentElement.lang`); lang != tongue {
 				t.Errorf("%s is in %q, want %q", name, lang, tongue)
 			}
-			b.shot(name + ".360." + tongue)
-			b.check(name + " on a phone, " + tongue)
-			b.viewport(1440, 900, tongue == "de")
-			b.shot(name + ".1440." + tongue)
-			b.check(name + " on a desk, " + tongue)
+			b.Shot(name + ".360." + tongue)
+			b.Check(name + " on a phone, " + tongue)
+			b.Viewport(1440, 900, tongue == "de")
+			b.Shot(name + ".1440." + tongue)
+			b.Check(name + " on a desk, " + tongue)
 			if german[name] {
 				// 320 px is what 400 % zoom leaves of 1280.
-				b.viewport(320, 740, false)
-				b.check(name + " at 320 px, " + tongue)
+				b.Viewport(320, 740, false)
+				b.Check(name + " at 320 px, " + tongue)
 			}
 		}
 	}
 	// The looks themselves can fail.
-	b.visit("/health")
+	b.Visit("/health")
 	eval[bool](b, `(document.body.append(Object.assign(document.createElement("h1"), {textContent: "x"}), document.createElement("input")), document.querySelector(".panel").style.width = "2000px", true)`)
-	if found := strings.Join(eval[[]string](b, checks), "\n"); !strings.Contains(found, "h1: 2") || !strings.Contains(found, "scrolls sideways") || !strings.Contains(found, "no label") || !strings.Contains(found, "inline") {
+	if found := strings.Join(b.Wrong(), "\n"); !strings.Contains(found, "h1: 2") || !strings.Contains(found, "scrolls sideways") || !strings.Contains(found, "no label") || !strings.Contains(found, "inline") {
 		t.Errorf("the checks overlook what is wrong: %s", found)
 	}
 	// Colours follow the system, and the account's choice beats it.
 	background := `getComputedStyle(document.body).backgroundColor`
-	b.viewport(1440, 900, true)
+	b.Viewport(1440, 900, true)
 	dark := eval[string](b, background)
-	b.viewport(1440, 900, false)
+	b.Viewport(1440, 900, false)
 	light := eval[string](b, background)
-	b.visit("/account?theme=dark")
+	b.Visit("/account?theme=dark")
 	if chosen := eval[string](b, background); chosen != dark || dark == light {
 		t.Errorf("light %s, dark %s, chosen dark %s", light, dark, chosen)
 	}
 	b.forcedColors()
-	b.visit("/grants/" + strings.TrimPrefix(paths["card"], "/grants/"))
-	b.check("card in forced colours")
+	b.Visit("/grants/" + strings.TrimPrefix(paths["card"], "/grants/"))
+	b.Check("card in forced colours")
 }
 
 func (b *tab) forcedColors() {
-	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.Run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}}})
 		return err
 	}))
@@ -232,13 +178,13 @@ func hostileWords(t *testing.T, b *tab) {
 	for _, path := range []string{"/", "/agents", "/activity", "/account"} {
 		b.innocent(path, all)
 	}
-	b.shot("hostile.1440")
+	b.Shot("hostile.1440")
 }
 
 // innocent visits path and looks for what only an attack would have brought.
 func (b *tab) innocent(path, attack string) {
-	b.t.Helper()
-	b.visit(path)
+	b.T.Helper()
+	b.Visit(path)
 	for _, w := range eval[[]string](b, `(() => {
 		const wrong = [], all = s => [...document.querySelectorAll(s)];
 		if (window.pwned) wrong.push("script ran");
@@ -253,6 +199,6 @@ func (b *tab) innocent(path, attack string) {
 		if (document.title.includes("pwned") || document.title.includes("evil")) wrong.push("foreign words in the title");
 		return wrong;
 	})()`) {
-		b.t.Errorf("%s with %q: %s", path, attack, w)
+		b.T.Errorf("%s with %q: %s", path, attack, w)
 	}
 }

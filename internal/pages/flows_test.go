@@ -22,6 +22,7 @@ import (
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/pages"
+	"vogt/internal/pages/browsertest"
 )
 
 // The public key of agents in these tests; nobody needs its private half.
@@ -31,7 +32,7 @@ const someKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKmx0Kj2uoW5uF4wPvr0HbbH9EK
 // virtual authenticator. Its parts share one browser, each with a profile and
 // a port of its own.
 func TestBrowser(t *testing.T) {
-	browser := newBrowser(t)
+	browser := browsertest.Start(t)
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *tab)
@@ -56,7 +57,7 @@ func TestBrowser(t *testing.T) {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
 			b := newTab(t, browser, newSite(t, time.Now))
-			b.viewport(1440, 900, false)
+			b.Viewport(1440, 900, false)
 			part.run(t, b)
 		})
 	}
@@ -64,25 +65,25 @@ func TestBrowser(t *testing.T) {
 
 // another opens a second profile on the same pages.
 func (b *tab) another() *tab {
-	b.t.Helper()
+	b.T.Helper()
 	// The browser is the parent of b's own context.
-	other := newTab(b.t, b.browser, b.s)
-	other.viewport(1440, 900, false)
+	other := newTab(b.T, b.Browser, b.s)
+	other.Viewport(1440, 900, false)
 	return other
 }
 
 func setUpOnce(t *testing.T, b *tab) {
 	token := b.s.authority.SetUpLink()
 	path := "/setup?token=" + url.QueryEscape(token)
-	b.visit(path)
-	b.wait(`document.querySelectorAll(".digits span").length === 4`)
-	b.shot("setup.1440.light")
-	b.run(chromedp.Reload())
-	b.wait(`document.querySelectorAll(".digits span").length === 4`)
+	b.Visit(path)
+	b.Wait(`document.querySelectorAll(".digits span").length === 4`)
+	b.Shot("setup.1440.light")
+	b.Run(chromedp.Reload())
+	b.Wait(`document.querySelectorAll(".digits span").length === 4`)
 
 	thief := b.another()
-	thief.visit(path)
-	thief.wait(thief.has("Opened in another browser first"))
+	thief.Visit(path)
+	thief.Wait(thief.Has("Opened in another browser first"))
 	if n := eval[int](thief, `document.querySelectorAll(".digits").length`); n != 0 {
 		t.Error("a second browser sees the digits")
 	}
@@ -92,20 +93,20 @@ func setUpOnce(t *testing.T, b *tab) {
 	if err := b.s.authority.TypeDigits(b.s.authority.Digits()); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(`document.querySelector("form[data-owner] button:not([disabled])")`)
-	b.shot("setup2.1440.light")
-	b.run(chromedp.SendKeys("#name", "Mara Lindqvist"), chromedp.SendKeys("#email", "not an address"))
-	b.click("form[data-owner] button")
+	b.Wait(`document.querySelector("form[data-owner] button:not([disabled])")`)
+	b.Shot("setup2.1440.light")
+	b.Run(chromedp.SendKeys("#name", "Mara Lindqvist"), chromedp.SendKeys("#email", "not an address"))
+	b.Click("form[data-owner] button")
 	if eval[bool](b, `document.querySelector("#email").validity.valid`) {
 		t.Error("a broken address passes")
 	}
 	eval[string](b, `document.querySelector("#email").value = ""`)
-	b.run(chromedp.SendKeys("#email", mara))
-	b.click("form[data-owner] button")
-	b.wait(`location.pathname === "/" && ` + b.has("Nothing waits for you"))
-	b.shot("empty.1440.light")
-	b.visit(path)
-	b.wait(b.has("Set-up is done"))
+	b.Run(chromedp.SendKeys("#email", mara))
+	b.Click("form[data-owner] button")
+	b.Wait(`location.pathname === "/" && ` + b.Has("Nothing waits for you"))
+	b.Shot("empty.1440.light")
+	b.Visit(path)
+	b.Wait(b.Has("Set-up is done"))
 	cookies := eval[string](b, `document.cookie`)
 	if cookies != "" {
 		t.Errorf("scripts can read cookies: %q", cookies)
@@ -114,28 +115,28 @@ func setUpOnce(t *testing.T, b *tab) {
 
 func signInAndOut(t *testing.T, b *tab) {
 	ids := b.person()
-	b.visit("/account")
-	b.wait(`document.querySelector("[data-post='/p/logout']:not([disabled])")`)
-	b.click("[data-post='/p/logout']")
-	b.wait(`location.pathname === "/login"`)
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-post='/p/logout']:not([disabled])")`)
+	b.Click("[data-post='/p/logout']")
+	b.Wait(`location.pathname === "/login"`)
 
-	b.visit("/grants/" + ids["read"])
-	b.wait(`location.pathname === "/login" && ` + b.has("you return to the card"))
-	b.shot("login.1440.light")
-	b.click("[data-login]")
-	b.wait(`location.pathname === "/grants/` + ids["read"] + `"`)
-	b.wait(armedNow)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(`location.pathname === "/login" && ` + b.Has("you return to the card"))
+	b.Shot("login.1440.light")
+	b.Click("[data-login]")
+	b.Wait(`location.pathname === "/grants/` + ids["read"] + `"`)
+	b.Wait(armedNow)
 
 	// A stolen cookie alone reads, and never decides.
 	cookie := b.cookie("vogt_session")
 	thief := b.another()
-	thief.visit("/login")
+	thief.Visit("/login")
 	thief.setCookie("vogt_session", cookie)
-	thief.visit("/grants/" + ids["read"])
-	thief.wait(thief.has("This browser has no key for answers"))
-	thief.wait(`document.querySelector(".live[data-state=on]")`)
-	thief.key(kb.Escape)
-	thief.key(kb.Enter, chromedp.ModifierCtrl)
+	thief.Visit("/grants/" + ids["read"])
+	thief.Wait(thief.Has("This browser has no key for answers"))
+	thief.Wait(`document.querySelector(".live[data-state=on]")`)
+	thief.Key(kb.Escape)
+	thief.Key(kb.Enter, chromedp.ModifierCtrl)
 	for _, forged := range []string{
 		`fetch("/p/grants/%s/decision", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"}).then(r => r.status)`,
 		`(async () => {
@@ -166,13 +167,13 @@ func signInAndOut(t *testing.T, b *tab) {
 	}
 	// Signing out elsewhere ends the session of an open page.
 	b.s.authority.EndAll()
-	b.wait(b.has("You were signed out"))
-	b.shot("signedout.1440.light")
+	b.Wait(b.Has("You were signed out"))
+	b.Shot("signedout.1440.light")
 }
 
 func (b *tab) cookie(name string) (value string) {
-	b.t.Helper()
-	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.T.Helper()
+	b.Run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		got, err := cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{})
 		for _, c := range got.Cookies {
 			if c.Name == name {
@@ -182,14 +183,14 @@ func (b *tab) cookie(name string) (value string) {
 		return err
 	}))
 	if value == "" {
-		b.t.Fatalf("no cookie %s", name)
+		b.T.Fatalf("no cookie %s", name)
 	}
 	return value
 }
 
 func (b *tab) setCookie(name, value string) {
-	b.t.Helper()
-	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.T.Helper()
+	b.Run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: b.s.origin})
 		return err
 	}))
@@ -198,21 +199,21 @@ func (b *tab) setCookie(name, value string) {
 func liveInbox(t *testing.T, b *tab) {
 	a := b.s.authority
 	ids := b.enter()
-	b.wait(`document.querySelectorAll(".req").length === 4`)
-	b.wait(armedNow)
-	b.run(chromedp.Focus("#note"))
+	b.Wait(`document.querySelectorAll(".req").length === 4`)
+	b.Wait(armedNow)
+	b.Run(chromedp.Focus("#note"))
 	first := eval[string](b, `document.querySelector(".req").dataset.id`)
 
 	added := a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: []string{"certbot", "renew"}}, detail.Medium)
-	b.wait(`document.querySelector(".req[data-id='` + added + `']")`)
+	b.Wait(`document.querySelector(".req[data-id='` + added + `']")`)
 	if at := eval[int](b, `[...document.querySelectorAll(".req")].findIndex(r => r.dataset.id === "`+added+`")`); at != 4 {
 		t.Errorf("the new card is number %d, want the last", at)
 	}
 	if focus := eval[string](b, `document.activeElement.id`); focus != "note" {
 		t.Errorf("focus moved to %q", focus)
 	}
-	b.wait(`document.querySelector("h1").innerText.startsWith("5 cards") && document.title.startsWith("5 cards") && document.querySelector("#count").innerText.includes("5")`)
-	b.wait(`document.querySelector("#news").textContent === "1 new card"`)
+	b.Wait(`document.querySelector("h1").innerText.startsWith("5 cards") && document.title.startsWith("5 cards") && document.querySelector("#count").innerText.includes("5")`)
+	b.Wait(`document.querySelector("#news").textContent === "1 new card"`)
 	if now := eval[string](b, `document.querySelector(".req").dataset.id`); now != first {
 		t.Error("the rows moved under the finger")
 	}
@@ -223,11 +224,11 @@ func liveInbox(t *testing.T, b *tab) {
 		if err := a.Apply(id, grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(time.Now()), Strength: grant.Click}}); err != nil {
 			t.Fatal(err)
 		}
-		b.wait(`document.querySelector(".req[data-id='` + id + `'][data-state=closed] .sub")?.innerText === "Denied by you"`)
+		b.Wait(`document.querySelector(".req[data-id='` + id + `'][data-state=closed] .sub")?.innerText === "Denied by you"`)
 	}
-	b.wait(`document.querySelector("#pane #outcome")?.innerText === "Denied by you" && !document.querySelector("form.decide")`)
-	b.wait(`document.activeElement.id === "outcome"`)
-	b.shot("inbox.closing.1440.light")
+	b.Wait(`document.querySelector("#pane #outcome")?.innerText === "Denied by you" && !document.querySelector("form.decide")`)
+	b.Wait(`document.activeElement.id === "outcome"`)
+	b.Shot("inbox.closing.1440.light")
 
 	// The rest is answered elsewhere, too: the inbox is empty.
 	for _, id := range []string{ids["read"], ids["crossing"], added} {
@@ -235,26 +236,26 @@ func liveInbox(t *testing.T, b *tab) {
 			t.Fatal(err)
 		}
 	}
-	b.wait(`document.querySelectorAll(".req:not([data-state])").length === 0`)
-	b.visit("/")
-	b.wait(b.has("Nothing waits for you") + ` && document.querySelector(".live[data-state=on]")`)
+	b.Wait(`document.querySelectorAll(".req:not([data-state])").length === 0`)
+	b.Visit("/")
+	b.Wait(b.Has("Nothing waits for you") + ` && document.querySelector(".live[data-state=on]")`)
 	a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: []string{"make", "test"}}, detail.High)
-	b.wait(`document.querySelectorAll(".req").length === 1`)
-	b.wait(armedNow)
+	b.Wait(`document.querySelectorAll(".req").length === 1`)
+	b.Wait(armedNow)
 }
 
 func notLive(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
 	until(t, "one event stream", func() bool { return b.s.authority.Streams() == 1 })
 	b.s.down.Store(true)
 	b.s.authority.DropStreams()
-	b.wait(`!document.querySelector("#strip").hidden && document.querySelector(".btn-deny").getAttribute("aria-disabled") === "true"`)
-	b.wait(b.has("Not connected since"))
-	b.shot("notlive.1440.light")
-	b.key(kb.Escape)
-	b.click(".btn-deny")
+	b.Wait(`!document.querySelector("#strip").hidden && document.querySelector(".btn-deny").getAttribute("aria-disabled") === "true"`)
+	b.Wait(b.Has("Not connected since"))
+	b.Shot("notlive.1440.light")
+	b.Key(kb.Escape)
+	b.Click(".btn-deny")
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
 		t.Fatalf("answered while not live: %s", g.Status)
 	}
@@ -263,17 +264,17 @@ func notLive(t *testing.T, b *tab) {
 		t.Fatal(err)
 	}
 	b.s.down.Store(false)
-	b.wait(b.has("claude no longer needs this"))
-	b.wait(`document.querySelector("#strip").hidden`)
+	b.Wait(b.Has("claude no longer needs this"))
+	b.Wait(`document.querySelector("#strip").hidden`)
 }
 
 func allowByClick(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["connect"])
-	b.wait(armedNow)
-	b.run(chromedp.SendKeys("#note", "only the status page"))
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	b.Visit("/grants/" + ids["connect"])
+	b.Wait(armedNow)
+	b.Run(chromedp.SendKeys("#note", "only the status page"))
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
 	if focus := eval[string](b, `document.activeElement.id`); focus != "outcome" {
 		t.Errorf("focus is on %q, want the outcome", focus)
 	}
@@ -298,29 +299,29 @@ func allowByClick(t *testing.T, b *tab) {
 	if err := b.s.authority.Apply(ids["connect"], grant.Consume{At: grant.At(time.Now())}); err != nil {
 		t.Fatal(err)
 	}
-	b.wait(b.has("ended with exit code 0, as the machine reported.") + ` && ` + b.has("The permission is used up."))
+	b.Wait(b.Has("ended with exit code 0, as the machine reported.") + ` && ` + b.Has("The permission is used up."))
 
 	// For a time: the wider reach must be chosen, and its own digest is signed.
-	b.visit("/?card=" + ids["read"])
-	b.wait(armedNow)
+	b.Visit("/?card=" + ids["read"])
+	b.Wait(armedNow)
 	if chosen := eval[string](b, `document.querySelector("input[name=reach]:checked").value`); chosen != "once" {
 		t.Errorf("%q is preset", chosen)
 	}
-	b.click("input[name=reach][value=timed]")
-	b.wait(`document.querySelector("#yes").innerText === "Allow for 1 hour" && document.querySelector("#how").innerText.includes("until")`)
-	b.wait(armedNow)
-	b.shot("inbox.timed.1440.light")
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#pane #outcome")?.innerText.startsWith("Allowed until")`)
+	b.Click("input[name=reach][value=timed]")
+	b.Wait(`document.querySelector("#yes").innerText === "Allow for 1 hour" && document.querySelector("#how").innerText.includes("until")`)
+	b.Wait(armedNow)
+	b.Shot("inbox.timed.1440.light")
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#pane #outcome")?.innerText.startsWith("Allowed until")`)
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Approved || g.Type != grant.Timed {
 		t.Errorf("the grant is %s %s", g.Status, g.Type)
 	}
 
 	// Revoking is one click.
-	b.visit("/grants/" + ids["read"])
-	b.shot("closed.1440.light")
-	b.click(".btn-danger")
-	b.wait(b.has("Revoked by you"))
+	b.Visit("/grants/" + ids["read"])
+	b.Shot("closed.1440.light")
+	b.Click(".btn-danger")
+	b.Wait(b.Has("Revoked by you"))
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Revoked {
 		t.Errorf("the grant is %s", g.Status)
 	}
@@ -328,18 +329,18 @@ func allowByClick(t *testing.T, b *tab) {
 
 func denyByKey(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["risky"])
-	b.wait(armedNow)
-	b.run(chromedp.SendKeys("#note", "Only clean dist/."))
-	b.key(kb.Escape) // leaves the field first
-	b.wait(`document.activeElement === document.body`)
+	b.Visit("/grants/" + ids["risky"])
+	b.Wait(armedNow)
+	b.Run(chromedp.SendKeys("#note", "Only clean dist/."))
+	b.Key(kb.Escape) // leaves the field first
+	b.Wait(`document.activeElement === document.body`)
 	if g := b.s.authority.Grant(ids["risky"]); g.Status != grant.Pending {
 		t.Fatalf("Esc in the note answered: %s", g.Status)
 	}
-	b.key(kb.Escape)
-	b.wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
-	b.wait(b.has("Only clean dist/."))
-	b.shot("denied.1440.light")
+	b.Key(kb.Escape)
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
+	b.Wait(b.Has("Only clean dist/."))
+	b.Shot("denied.1440.light")
 	if g := b.s.authority.Grant(ids["risky"]); g.Status != grant.Denied || g.Decision.Note != "Only clean dist/." {
 		t.Errorf("the grant is %s, %+v", g.Status, g.Decision)
 	}
@@ -347,24 +348,24 @@ func denyByKey(t *testing.T, b *tab) {
 
 func keysAreCareful(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/")
-	b.wait(armedNow)
+	b.Visit("/")
+	b.Wait(armedNow)
 	// j and k move along the rows and open them; at the ends they stay.
 	rows := eval[[]string](b, `[...document.querySelectorAll(".req")].map(r => r.dataset.id)`)
-	b.key("j")
-	b.wait(`document.querySelector("#pane").dataset.card === "` + rows[1] + `"`)
-	b.key("k")
-	b.wait(`document.querySelector("#pane").dataset.card === "` + rows[0] + `"`)
-	b.key("k")
-	b.wait(armedNow)
+	b.Key("j")
+	b.Wait(`document.querySelector("#pane").dataset.card === "` + rows[1] + `"`)
+	b.Key("k")
+	b.Wait(`document.querySelector("#pane").dataset.card === "` + rows[0] + `"`)
+	b.Key("k")
+	b.Wait(armedNow)
 
 	// Plain Enter never answers, not even on the button itself.
-	b.run(chromedp.Focus(".btn-allow"))
-	b.key(kb.Enter)
-	b.run(chromedp.Focus("input[name=reach]"))
-	b.key(kb.Enter)
+	b.Run(chromedp.Focus(".btn-allow"))
+	b.Key(kb.Enter)
+	b.Run(chromedp.Focus("input[name=reach]"))
+	b.Key(kb.Enter)
 	// Keys in a field are text.
-	b.run(chromedp.SendKeys("#note", "jk"))
+	b.Run(chromedp.SendKeys("#note", "jk"))
 	if note := eval[string](b, `document.querySelector("#note").value`); note != "jk" {
 		t.Errorf("note is %q", note)
 	}
@@ -373,35 +374,35 @@ func keysAreCareful(t *testing.T, b *tab) {
 			t.Errorf("%s is %s", name, g.Status)
 		}
 	}
-	b.key(kb.Enter, chromedp.ModifierCtrl)
-	b.wait(`document.querySelector("#pane #outcome")?.innerText === "Allowed once, by you"`)
+	b.Key(kb.Enter, chromedp.ModifierCtrl)
+	b.Wait(`document.querySelector("#pane #outcome")?.innerText === "Allowed once, by you"`)
 	if g := b.s.authority.Grant(rows[0]); g.Status != grant.Approved {
 		t.Errorf("Ctrl+Enter: %s", g.Status)
 	}
 
 	// The answering keys can be turned off.
-	b.visit("/account?keys=off")
-	b.visit("/grants/" + rows[1])
-	b.wait(armedNow)
-	b.key(kb.Escape)
-	b.key(kb.Enter, chromedp.ModifierCtrl)
-	b.click("input[name=reach][value=once]") // a round trip through the page's own event loop
+	b.Visit("/account?keys=off")
+	b.Visit("/grants/" + rows[1])
+	b.Wait(armedNow)
+	b.Key(kb.Escape)
+	b.Key(kb.Enter, chromedp.ModifierCtrl)
+	b.Click("input[name=reach][value=once]") // a round trip through the page's own event loop
 	if g := b.s.authority.Grant(rows[1]); g.Status != grant.Pending {
 		t.Errorf("keys are off, and the request is %s", g.Status)
 	}
-	b.visit("/account?keys=on")
+	b.Visit("/account?keys=on")
 
 	// On a small screen the inbox has no open card, and its keys do nothing.
-	b.viewport(360, 740, false)
-	b.visit("/")
-	b.wait(`document.querySelector(".live[data-state=on]")`)
-	b.key(kb.Enter, chromedp.ModifierCtrl)
-	b.key(kb.Escape)
+	b.Viewport(360, 740, false)
+	b.Visit("/")
+	b.Wait(`document.querySelector(".live[data-state=on]")`)
+	b.Key(kb.Enter, chromedp.ModifierCtrl)
+	b.Key(kb.Escape)
 	if eval[bool](b, armedNow) {
 		t.Error("a card that nobody can see is armed")
 	}
-	b.click(".req h3 a")
-	b.wait(`location.pathname.startsWith("/grants/")`)
+	b.Click(".req h3 a")
+	b.Wait(`location.pathname.startsWith("/grants/")`)
 	if g := b.s.authority.Grant(rows[1]); g.Status != grant.Pending {
 		t.Errorf("a hidden card was answered: %s", g.Status)
 	}
@@ -409,85 +410,85 @@ func keysAreCareful(t *testing.T, b *tab) {
 
 func passkeyForMore(t *testing.T, b *tab) {
 	ids := b.person()
-	b.visit("/grants/" + ids["crossing"])
-	b.wait(armedNow)
-	b.wait(b.has("A yes needs your passkey"))
-	b.shot("card-crossing.1440.light")
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
-	b.wait(b.has("passkey, on this authority’s page"))
+	b.Visit("/grants/" + ids["crossing"])
+	b.Wait(armedNow)
+	b.Wait(b.Has("A yes needs your passkey"))
+	b.Shot("card-crossing.1440.light")
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	b.Wait(b.Has("passkey, on this authority’s page"))
 	if g := b.s.authority.Grant(ids["crossing"]); g.Status != grant.Approved || g.Decision.Strength != grant.Passkey {
 		t.Errorf("the grant is %s, %+v", g.Status, g.Decision)
 	}
 	// Always needs a passkey even where once does not.
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
-	b.click("input[name=reach][value=always]")
-	b.wait(`document.querySelector("#yes").innerText === "Allow always" && document.querySelector("#how").innerText.includes("your passkey")`)
-	b.wait(armedNow)
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed always, by you"`)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
+	b.Click("input[name=reach][value=always]")
+	b.Wait(`document.querySelector("#yes").innerText === "Allow always" && document.querySelector("#how").innerText.includes("your passkey")`)
+	b.Wait(armedNow)
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed always, by you"`)
 	if g := b.s.authority.Grant(ids["read"]); g.Type != grant.Always || g.Decision.Strength != grant.Passkey {
 		t.Errorf("the grant is %s, %+v", g.Type, g.Decision)
 	}
 	// What only an own signature permits can be denied here, not allowed.
 	b.s.authority.Require(ids["connect"], grant.Independent)
-	b.visit("/grants/" + ids["connect"])
-	b.wait(`document.querySelector(".btn-deny").getAttribute("aria-disabled") === "false"`)
-	b.wait(b.has("vogt grant approve " + ids["connect"]))
+	b.Visit("/grants/" + ids["connect"])
+	b.Wait(`document.querySelector(".btn-deny").getAttribute("aria-disabled") === "false"`)
+	b.Wait(b.Has("vogt grant approve " + ids["connect"]))
 	if eval[bool](b, armedNow) {
 		t.Error("Allow is armed although no page can give that proof")
 	}
-	b.shot("card-independent.1440.light")
-	b.click(".btn-deny")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
+	b.Shot("card-independent.1440.light")
+	b.Click(".btn-deny")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Denied by you"`)
 }
 
 func changedRequest(t *testing.T, b *tab) {
 	a := b.s.authority
 	ids := b.enter()
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
-	b.run(chromedp.SendKeys("#note", "kept"))
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
+	b.Run(chromedp.SendKeys("#note", "kept"))
 	before := eval[string](b, `document.querySelector("form.decide").dataset.digest`)
 
 	// The page still shows the old request when the answer goes out.
 	eval[bool](b, `(document.querySelector("form.decide").dataset.digest = "00", document.querySelector("input[name=reach]").dataset.digest = "`+strings.Repeat("0", 64)+`", true)`)
-	b.click(".btn-allow")
-	b.wait(b.has("The request changed after you opened it. Nothing was allowed."))
-	b.wait(`document.querySelector("form.decide").dataset.digest === "` + before + `" && document.querySelector("#note").value === "kept"`)
-	b.shot("changed.1440.light")
+	b.Click(".btn-allow")
+	b.Wait(b.Has("The request changed after you opened it. Nothing was allowed."))
+	b.Wait(`document.querySelector("form.decide").dataset.digest === "` + before + `" && document.querySelector("#note").value === "kept"`)
+	b.Shot("changed.1440.light")
 
 	// And when it changes under the open page, the page says so by itself.
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
 	a.Disturb(ids["read"])
-	b.wait(b.has("The request changed after you opened it. Nothing was allowed.") + ` && document.querySelector("form.decide").dataset.digest !== "` + before + `"`)
+	b.Wait(b.Has("The request changed after you opened it. Nothing was allowed.") + ` && document.querySelector("form.decide").dataset.digest !== "` + before + `"`)
 	if g := a.Grant(ids["read"]); g.Status != grant.Pending {
 		t.Errorf("the grant is %s", g.Status)
 	}
-	b.wait(armedNow)
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	b.Wait(armedNow)
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
 }
 
 func armDelay(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["read"])
+	b.Visit("/grants/" + ids["read"])
 	// Before the script ran the buttons are dead, and right after it they wait.
-	pressed := eval[string](b, `(() => { const b = document.querySelector(".btn-deny"); const state = b.disabled + " " + b.getAttribute("aria-disabled"); b.click(); return state; })()`)
+	pressed := eval[string](b, `(() => { const b = document.querySelector(".btn-deny"); const state = b.disabled + " " + b.getAttribute("aria-disabled"); b.Click(); return state; })()`)
 	if pressed == "false false" && eval[float64](b, `performance.now()`) < 600 {
 		t.Errorf("armed at once: %s", pressed)
 	}
-	b.wait(armedNow)
+	b.Wait(armedNow)
 	if at := eval[float64](b, `performance.now()`); at < 600 {
 		t.Errorf("armed %f ms after the page began", at)
 	}
 	// A change of what Allow means takes the arm away again, in the same turn.
-	if state := eval[string](b, `(() => { document.querySelector("input[name=reach][value=timed]").click(); const b = document.querySelector(".btn-allow"); b.click(); return b.getAttribute("aria-disabled"); })()`); state != "true" {
+	if state := eval[string](b, `(() => { document.querySelector("input[name=reach][value=timed]").click(); const b = document.querySelector(".btn-allow"); b.Click(); return b.getAttribute("aria-disabled"); })()`); state != "true" {
 		t.Error("armed right after the reach was changed")
 	}
-	b.wait(armedNow)
+	b.Wait(armedNow)
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Pending {
 		t.Errorf("a press before the arm counted: %s", g.Status)
 	}
@@ -496,77 +497,77 @@ func armDelay(t *testing.T, b *tab) {
 func agentsAndTrust(t *testing.T, b *tab) {
 	a := b.s.authority
 	b.person()
-	b.visit("/agents")
-	b.wait(`document.querySelector("[data-post='/p/panic']:not([disabled])")`)
-	b.shot("agents.1440.light")
+	b.Visit("/agents")
+	b.Wait(`document.querySelector("[data-post='/p/panic']:not([disabled])")`)
+	b.Shot("agents.1440.light")
 
 	// Narrowing is one click.
-	b.click(`[data-post$="/pause"]`)
-	b.wait(b.has("Paused"))
-	b.click("[data-post='/p/panic']")
-	b.wait(b.has("1 agent paused. 1 token ended. 4 cards and permissions closed."))
-	b.shot("panic.1440.light")
+	b.Click(`[data-post$="/pause"]`)
+	b.Wait(b.Has("Paused"))
+	b.Click("[data-post='/p/panic']")
+	b.Wait(b.Has("1 agent paused. 1 token ended. 4 cards and permissions closed."))
+	b.Shot("panic.1440.light")
 
 	// Widening shows the whole statement and needs a passkey.
-	b.click(`[data-body*='"email":""']`)
-	b.wait(`location.pathname.startsWith("/trust/")`)
-	b.wait(armedNow)
-	b.wait(b.has("Resume all your agents"))
-	b.click(".btn-allow")
-	b.wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
-	b.visit("/agents")
-	b.wait(`!document.body.innerText.includes("Paused")`)
+	b.Click(`[data-body*='"email":""']`)
+	b.Wait(`location.pathname.startsWith("/trust/")`)
+	b.Wait(armedNow)
+	b.Wait(b.Has("Resume all your agents"))
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
+	b.Visit("/agents")
+	b.Wait(`!document.body.innerText.includes("Paused")`)
 
 	// A client of the wire protocol sends people here to add an agent.
-	b.visit("/enroll?name=codex&key=" + url.QueryEscape(someKey))
-	b.wait(b.has("Add the agent codex?"))
-	b.shot("enroll.1440.light")
-	b.click("[data-post='/p/trust']")
-	b.wait(`location.pathname.startsWith("/trust/")`)
-	b.wait(b.has("Add the agent codex"))
-	b.wait(armedNow)
-	b.shot("trust.1440.light")
-	b.key(kb.Enter, chromedp.ModifierCtrl)
-	b.wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
-	b.visit("/agents")
-	b.wait(b.has("codex"))
+	b.Visit("/enroll?name=codex&key=" + url.QueryEscape(someKey))
+	b.Wait(b.Has("Add the agent codex?"))
+	b.Shot("enroll.1440.light")
+	b.Click("[data-post='/p/trust']")
+	b.Wait(`location.pathname.startsWith("/trust/")`)
+	b.Wait(b.Has("Add the agent codex"))
+	b.Wait(armedNow)
+	b.Shot("trust.1440.light")
+	b.Key(kb.Enter, chromedp.ModifierCtrl)
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
+	b.Visit("/agents")
+	b.Wait(b.Has("codex"))
 
 	// Declining needs no passkey and changes nothing.
 	id := a.NewTrust(pages.NewTrust{Operation: api.TrustDevice, Params: map[string]string{"name": "laptop"}})
-	b.visit("/trust/" + id)
-	b.wait(armedNow)
-	b.key(kb.Escape)
-	b.wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
+	b.Visit("/trust/" + id)
+	b.Wait(armedNow)
+	b.Key(kb.Escape)
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
 
 	// Removing is behind a fold, last on the agent's page.
-	b.visit("/agents/" + url.PathEscape(ops))
-	b.wait(`document.querySelector("details .btn-danger:not([disabled])")`)
-	b.click("details > summary")
-	b.shot("agent.1440.light")
-	b.click("details .btn-danger")
-	b.wait(`location.pathname === "/agents" && ` + b.has("1 removed agent"))
+	b.Visit("/agents/" + url.PathEscape(ops))
+	b.Wait(`document.querySelector("details .btn-danger:not([disabled])")`)
+	b.Click("details > summary")
+	b.Shot("agent.1440.light")
+	b.Click("details .btn-danger")
+	b.Wait(`location.pathname === "/agents" && ` + b.Has("1 removed agent"))
 }
 
 func withoutScript(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.Run(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	}))
-	b.visit("/grants/" + ids["risky"])
-	b.wait(b.has("JavaScript is off.") + ` && ` + b.has("vogt grant inbox") + ` && ` + b.has("../../shared-cache"))
+	b.Visit("/grants/" + ids["risky"])
+	b.Wait(b.Has("JavaScript is off.") + ` && ` + b.Has("vogt grant inbox") + ` && ` + b.Has("../../shared-cache"))
 	if n := eval[int](b, `document.querySelectorAll("button:not([disabled])").length`); n != 0 {
 		t.Errorf("%d buttons promise something that they cannot do", n)
 	}
-	b.shot("noscript.1440.light")
+	b.Shot("noscript.1440.light")
 }
 
 // hostileNeighbour is a page on another port of the same host: the browser
 // sends it the same cookies, and calls it the same site.
 func hostileNeighbour(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie("vogt_session"); err != nil || c.Value == "" {
 			t.Error("the neighbour does not even get the cookie; this test shows nothing")
@@ -579,8 +580,8 @@ func hostileNeighbour(t *testing.T, b *tab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.expect("refused", "blocked", "CORS", "frame")
-	b.run(chromedp.Navigate("http://vogt.localhost:" + port + "/"))
+	b.Expect("refused", "blocked", "CORS", "frame")
+	b.Run(chromedp.Navigate("http://vogt.localhost:" + port + "/"))
 	path, target := "/p/grants/"+ids["read"]+"/decision", b.s.origin
 	for name, script := range map[string]string{
 		"reads a page":       `fetch("` + target + `/", {credentials: "include"}).then(r => r.text()).then(t => "read " + t.length, e => "")`,
@@ -609,14 +610,14 @@ func hostileNeighbour(t *testing.T, b *tab) {
 // before this page could hear of it.
 func firstAnswerCounts(t *testing.T, b *tab) {
 	ids := b.enter()
-	b.visit("/grants/" + ids["read"])
-	b.wait(armedNow)
+	b.Visit("/grants/" + ids["read"])
+	b.Wait(armedNow)
 	b.s.authority.Silence(true)
 	if err := b.s.authority.Apply(ids["read"], grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(time.Now()), Strength: grant.Click}}); err != nil {
 		t.Fatal(err)
 	}
-	b.click(".btn-allow")
-	b.wait(b.has("It was already closed. Your answer was not counted; the first valid one is.") + ` && document.querySelector("#outcome")?.innerText === "Denied by you"`)
+	b.Click(".btn-allow")
+	b.Wait(b.Has("It was already closed. Your answer was not counted; the first valid one is.") + ` && document.querySelector("#outcome")?.innerText === "Denied by you"`)
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Denied {
 		t.Errorf("the grant is %s", g.Status)
 	}

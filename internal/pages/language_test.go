@@ -83,7 +83,7 @@ func TestCatalogsAgree(t *testing.T) {
 }
 
 // prefixes are the families whose keys are put together at run time.
-var prefixes = []string{"risk.", "field.", "fact.", "reach.", "allow.", "record.", "health.", "param.", "trust.", "strength.", "err.", "js.", "outcome.", "how.", "panic."}
+var prefixes = []string{"risk.", "field.", "fact.", "reach.", "allow.", "record.", "health.", "param.", "trust.", "strength.", "err.", "js.", "outcome.", "how.", "panic.", "register.", "activity."}
 
 // TestCatalogIsUsed looks for words that nothing shows, and for text in
 // templates that is in no catalog.
@@ -123,7 +123,7 @@ func TestCatalogIsUsed(t *testing.T) {
 	}
 	actions := regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 	elements := regexp.MustCompile(`(?s)<[^>]*>`)
-	allowed := []string{"Vogt", "Esc", "j", "k", "English", "Deutsch", "vogt", "up", "agent", "add", "NAME", "grant", "inbox"}
+	allowed := []string{"Vogt", "Esc", "j", "k", "English", "Deutsch", "vogt", "up", "agent", "add", "NAME", "grant", "inbox", "key", "passkey"}
 	for _, e := range entries {
 		b, err := files.ReadFile("templates/" + e.Name())
 		if err != nil {

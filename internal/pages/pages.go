@@ -1,6 +1,6 @@
-// Package pages is the authority's web interface: set-up, sign-in, inbox,
-// cards, changes of trust, agents, account, activity and what is in force, as
-// server-rendered HTML with one small script.
+// Package pages is the authority's web interface: set-up, registration, sign-in,
+// inbox, cards, changes of trust, agents, account, activity and what is in force,
+// as server-rendered HTML with one small script.
 //
 // It owns what a person sees and the proof that a person clicked: markup,
 // wording in two languages, the content security policy, and the check that a
@@ -108,6 +108,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /assets/{name}", s.serveAsset)
 
 	mux.HandleFunc("GET /setup", s.show(anyone, s.setUpPage))
+	mux.HandleFunc("GET /register", s.show(anyone, s.registerPage))
 	mux.HandleFunc("GET /login", s.show(anyone, s.loginPage))
 	mux.HandleFunc("GET /{$}", s.show(signedIn, s.inboxPage))
 	mux.HandleFunc("GET /grants/{id}", s.show(signedIn, s.cardPage))
@@ -125,6 +126,8 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /p/setup/state", s.setUpState)
 	mux.HandleFunc("POST /p/setup/options", s.open(s.setUpOptions))
 	mux.HandleFunc("POST /p/setup/verify", s.open(s.setUpVerify))
+	mux.HandleFunc("POST /p/register/options", s.open(s.registerOptions))
+	mux.HandleFunc("POST /p/register/verify", s.open(s.registerVerify))
 	mux.HandleFunc("POST /p/login/options", s.open(s.loginOptions))
 	mux.HandleFunc("POST /p/login/verify", s.open(s.loginVerify))
 	mux.HandleFunc("POST /p/logout", s.leaving(s.logout))
@@ -139,6 +142,9 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /p/panic", s.deciding(s.panicNow))
 	mux.HandleFunc("POST /p/agents/{email}/{act}", s.deciding(s.agentChange))
 	mux.HandleFunc("POST /p/sessions/{id}/revoke", s.deciding(s.sessionRevoke))
+	mux.HandleFunc("POST /p/keys", s.deciding(s.keyAdd))
+	mux.HandleFunc("POST /p/keys/{id}/remove", s.deciding(removal(s.backend.Removals.RemoveKey)))
+	mux.HandleFunc("POST /p/passkeys/{id}/remove", s.deciding(removal(s.backend.Removals.RemovePasskey)))
 	return mux
 }
 

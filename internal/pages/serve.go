@@ -158,13 +158,17 @@ func (s *server) fault(r *http.Request, err error) fault {
 		{errNoClick, fault{403, "no-click", "err.noclick"}},
 		{errOrigin, fault{403, "origin", "err.origin"}},
 		{ErrProof, fault{403, "proof", "err.proof"}},
+		{ErrLastWay, fault{403, "last-way", "err.lastway"}},
 		{ErrForbidden, fault{403, "forbidden", "err.forbidden"}},
 		{ErrNotFound, fault{404, "not-found", "err.missing"}},
 		{ErrChanged, fault{409, "changed", "err.changed"}},
 		{ErrClosed, fault{409, "closed", "err.closed"}},
+		{ErrTaken, fault{409, "taken", "err.taken"}},
+		{ErrUsed, fault{410, "used", "err.expired"}},
 		{ErrExpired, fault{410, "expired", "err.expired"}},
 		{errTooLarge, fault{413, "too-large", "err.toolarge"}},
 		{errMediaType, fault{415, "media-type", "err.invalid"}},
+		{errBadKey, fault{400, "key", "err.key"}},
 		{ErrInvalid, fault{400, "invalid", "err.invalid"}},
 	} {
 		if errors.Is(err, known.err) {
@@ -181,6 +185,7 @@ var (
 	errOrigin    = errors.New("the call does not come from these pages")
 	errTooLarge  = errors.New("the body is too large")
 	errMediaType = errors.New("the body is not application/json")
+	errBadKey    = errors.New("not a usable public key")
 )
 
 func (s *server) errorPage(v *visit, err error) *page {
@@ -308,7 +313,10 @@ func (s *server) problem(v *visit, err error) {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	v.w.WriteHeader(f.status)
-	body := api.Problem{Type: problemType + f.kind, Title: http.StatusText(f.status), Status: f.status, Detail: string(plain(v.must(f.key)))}
+	body := api.Problem{Type: problemType + f.kind, Title: http.StatusText(f.status), Status: f.status, Detail: plain(v.must(f.key))}
+	if bad, ok := errors.AsType[*keyError](err); ok {
+		body.Detail += " " + bad.reason()
+	}
 	if err := json.NewEncoder(v.w).Encode(body); err != nil {
 		s.cfg.Logger.Info("pages: writing a problem", "path", v.URL.Path, "error", err)
 	}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"encoding/json"
+	"errors"
 	"html/template"
 	"maps"
 	"net/url"
@@ -20,6 +21,7 @@ type trustView struct {
 	api.Trust
 	Open    bool
 	Known   bool   // the operation has words in the catalog
+	Own     bool   // it is about the account of whoever confirms
 	Subject string // whom it is about, for the heading
 	All     bool   // resume: all agents
 	Params  []paramView
@@ -48,8 +50,8 @@ func (s *server) trustPage(v *visit) (*page, error) {
 	case api.TrustAgentRotate, api.TrustAgentResume:
 		view.Known, view.Subject = true, t.Params["email"]
 		view.All = view.Subject == ""
-	case api.TrustKeyAdd:
-		view.Known = true
+	case api.TrustKeyAdd, api.TrustPasskeyAdd:
+		view.Known, view.Own = true, true
 	}
 	ends := time.Unix(t.ExpiresAt, 0)
 	view.Open = t.Status == "pending" && ends.After(v.now) && t.Statement != nil && t.Digest != nil
@@ -65,7 +67,7 @@ func (s *server) trustPage(v *visit) (*page, error) {
 	if view.Left, err = v.remaining(ends.Add(-trustLives), ends); err != nil {
 		return nil, err
 	}
-	p := &page{view: "trust", section: "agents", back: "/agents", title: v.must("trust.title"), data: view}
+	p := &page{view: "trust", section: view.Home(), back: "/" + view.Home(), title: v.must("trust.title"), data: view}
 	if view.Open {
 		p.body = "no-nav has-bar"
 	}
@@ -130,7 +132,12 @@ func (s *server) trustPrepare(c *call) (any, error) {
 	if err := c.decode(&body); err != nil {
 		return nil, err
 	}
-	id, err := s.backend.Trusts.PrepareTrust(c.Context(), c.session, NewTrust(body))
+	return s.prepare(c, body)
+}
+
+// prepare prepares a change and sends the browser to its page.
+func (s *server) prepare(c *call, change prepareBody) (any, error) {
+	id, err := s.backend.Trusts.PrepareTrust(c.Context(), c.session, NewTrust(change))
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +166,16 @@ func (s *server) trustConfirm(c *call) (any, error) {
 	if len(body.Response) == 0 {
 		return nil, ErrProof
 	}
-	return nil, s.backend.Confirms.Confirm(c.Context(), c.session,
+	link, err := s.backend.Confirms.Confirm(c.Context(), c.session,
 		TrustAnswer{ID: c.PathValue("id"), Digest: body.Digest, Assertion: body.Response, Click: c.click})
+	if err != nil || link == "" {
+		return nil, err
+	}
+	path, ok := strings.CutPrefix(link, s.cfg.PagesOrigin+"/")
+	if !ok {
+		return nil, errors.New("confirmed, but the link that follows leads away from these pages")
+	}
+	return then{Location: "/" + path}, nil
 }
 
 func (s *server) trustDecline(c *call) (any, error) {
@@ -172,6 +187,14 @@ func (t *trustView) Call() string { return "/p/trust/" + url.PathEscape(t.ID) }
 
 // Page is the change's own address.
 func (t *trustView) Page() string { return "/trust/" + url.PathEscape(t.ID) }
+
+// Home is the section that the change belongs to.
+func (t *trustView) Home() string {
+	if t.Own {
+		return "account"
+	}
+	return "agents"
+}
 
 // Heading says what would change; its words are the catalog's.
 func (t *trustView) Heading(f *frameData) (template.HTML, error) {

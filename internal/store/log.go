@@ -9,12 +9,13 @@ type LogRecord struct {
 	Salt  []byte
 	Body  []byte
 	Leaf  []byte
+	Party string // the principal whom it concerns; "" for nobody
 }
 
-const logColumns = `idx, type, time, salt, body, leaf`
+const logColumns = `idx, type, time, salt, body, leaf, party`
 
 func scanLog(r Row, l *LogRecord) error {
-	return notFound(r.Scan(&l.Index, &l.Type, &l.Time, &l.Salt, &l.Body, &l.Leaf))
+	return notFound(r.Scan(&l.Index, &l.Type, &l.Time, &l.Salt, &l.Body, &l.Leaf, &l.Party))
 }
 
 // LogSize is the number of records.
@@ -23,10 +24,10 @@ func LogSize(tx Tx) (n int64, err error) {
 	return n, err
 }
 
-// InsertLog adds a record; grantID and party make it findable.
-func InsertLog(tx Tx, l LogRecord, grantID, party string) error {
+// InsertLog adds a record; grantID and the party make it findable.
+func InsertLog(tx Tx, l LogRecord, grantID string) error {
 	_, err := tx.Exec(`INSERT INTO log_records (idx, type, time, salt, body, leaf, grant_id, party) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)`,
-		l.Index, l.Type, l.Time, l.Salt, l.Body, l.Leaf, grantID, party)
+		l.Index, l.Type, l.Time, l.Salt, l.Body, l.Leaf, grantID, l.Party)
 	return err
 }
 

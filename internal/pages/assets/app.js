@@ -7,9 +7,6 @@ const policy = window.trustedTypes?.createPolicy("vogt", { createHTML: make }) ?
 const wide = matchMedia("(min-width:60rem)");
 const armDelay = 600;
 
-const clock = t => new Intl.DateTimeFormat(words.lang, { hour: "2-digit", minute: "2-digit", hour12: false }).format(t);
-
-
 async function load(address) {
   const r = await fetch(address);
   if (r.redirected && new URL(r.url).pathname === "/login") throw { kind: "signed-out", text: words.ended };
@@ -106,10 +103,10 @@ async function answer(kind) {
   draw();
   say({ text: words.sending }, "info");
   try {
-    await (trust ? confirm(f, kind) : decide(f, kind, chosen));
+    const next = await (trust ? confirm(f, kind) : decide(f, kind, chosen));
     sessionStorage.removeItem("note " + f.dataset.id);
     say(null);
-    await closed(f);
+    if (next?.location) location.assign(next.location); else await closed(f);
   } catch (e) {
     await refused(f, e);
   } finally {
@@ -426,7 +423,9 @@ document.addEventListener("keydown", e => {
 });
 
 document.addEventListener("submit", e => {
-  if (e.target.matches(".decide")) e.preventDefault();
+  const button = $("[data-post]", e.target);
+  if (button || e.target.matches(".decide")) e.preventDefault();
+  if (button) run(button).catch(failed);
 });
 
 document.addEventListener("change", e => {
@@ -446,11 +445,15 @@ document.addEventListener("click", e => {
   }
 });
 
-// run makes the call of a button and follows its answer.
+// run makes the call of a button, with the fields of its form, and follows its
+// answer.
 async function run(button) {
+  const f = button.form;
+  if (f && !f.reportValidity()) return;
+  const data = f ? Object.fromEntries(new FormData(f)) : JSON.parse(button.dataset.body ?? "{}");
   button.disabled = true;
   try {
-    const next = await post(button.dataset.post, JSON.parse(button.dataset.body ?? "{}"), !("plain" in button.dataset));
+    const next = await post(button.dataset.post, data, !("plain" in button.dataset));
     if (next.say) sessionStorage.setItem("say", next.say);
     if (next.location) location.assign(next.location); else location.reload();
   } finally {

@@ -66,10 +66,10 @@ async function post(address, data, signed = true) {
   try {
     r = await fetch(path, { method: "POST", headers, body: text });
   } catch {
-    throw { kind: "network", text: words.failed };
+    throw { kind: "network" };
   }
   const answer = await r.json().catch(() => ({}));
-  if (!r.ok) throw { kind: (answer.type ?? "").split(":").pop(), text: answer.detail ?? words.failed };
+  if (!r.ok) throw { kind: (answer.type ?? "").split(":").pop(), text: answer.detail };
   return answer;
 }
 
@@ -79,7 +79,7 @@ async function passkey(kind, options) {
     const publicKey = PublicKeyCredential[read](options.publicKey ?? options);
     return (await navigator.credentials[kind]({ publicKey })).toJSON();
   } catch (e) {
-    throw { kind: "passkey", text: e instanceof DOMException && e.name === "NotAllowedError" ? words.cancelled : words.nopasskey };
+    throw { kind: "passkey", name: e.name, text: e.name === "NotAllowedError" ? words.cancelled : words.nopasskey };
   }
 }
 
@@ -93,6 +93,7 @@ function say(problem, tone = "") {
   spot.replaceChildren();
   if (!problem) return;
   spot.append(problem.text ?? words.failed);
+  spot.scrollIntoView({ block: "nearest" });
   if (problem.kind === "no-click" || problem.kind === "signed-out") {
     const link = document.createElement("a");
     link.href = "/login?next=" + encodeURIComponent(location.pathname + location.search);
@@ -101,16 +102,17 @@ function say(problem, tone = "") {
   }
 }
 
-const failed = e => say(e.kind ? e : { text: words.failed });
+const failed = e => say(e.kind ? e : {});
 
 // --- times ---------------------------------------------------------------
+
+const clock = (t, more) => new Intl.DateTimeFormat(words.lang, { ...more, hour: "2-digit", minute: "2-digit", hour12: false }).format(t);
 
 function zones(root = document) {
   for (const e of $$("time[data-f]", root)) {
     const at = new Date(e.dateTime), [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(e.dateTime);
     if (Number(sign + 1) * (hours * 60 + Number(minutes)) === -at.getTimezoneOffset()) continue;
-    const date = e.dataset.f === "full" ? { weekday: "short", day: "numeric", month: "long" } : {};
-    e.textContent = new Intl.DateTimeFormat(words.lang, { ...date, hour: "2-digit", minute: "2-digit", hour12: false }).format(at);
+    e.textContent = clock(at, e.dataset.f === "full" && { weekday: "short", day: "numeric", month: "long" });
   }
 }
 

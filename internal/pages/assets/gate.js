@@ -1,4 +1,4 @@
-// Signing in and set-up.
+// Signing in, set-up and registration.
 
 async function signIn(button) {
   button.disabled = true;
@@ -30,6 +30,32 @@ async function register(f) {
   }
 }
 
+// Another passkey, by a link that its first press spends. A dialogue that was
+// closed can be opened again; what it answers can be sent once.
+let begun = null;
+
+async function another(button) {
+  let sent = false;
+  button.disabled = true;
+  say(null);
+  try {
+    const own = await newKey();
+    begun ??= await post("/p/register/options", { token: button.dataset.register }, false);
+    const { ceremony, options } = begun, response = await passkey("create", options);
+    sent = true;
+    begun = null;
+    const done = await post("/p/register/verify", { ceremony, response, proof_key: own.spki }, false);
+    await keepKey(own.key, done.session);
+    location.replace("/account");
+  } catch (e) {
+    if (e.kind === "expired" || e.kind === "used") return location.replace(sent ? "/register?late" : location.href);
+    const { again, already } = button.dataset;
+    throw { ...e, text: { NotAllowedError: again, InvalidStateError: already }[e.name] ?? e.text };
+  } finally {
+    button.disabled = false;
+  }
+}
+
 // The set-up page waits for the terminal.
 async function awaitTerminal(token) {
   const r = await fetch("/p/setup/state?token=" + encodeURIComponent(token)).catch(() => null);
@@ -39,8 +65,8 @@ async function awaitTerminal(token) {
 
 
 document.addEventListener("click", e => {
-  const button = e.target.closest("[data-login]");
-  if (button) signIn(button).catch(failed);
+  const button = e.target.closest("[data-login],[data-register]");
+  if (button) ("login" in button.dataset ? signIn : another)(button).catch(failed);
 });
 
 document.addEventListener("submit", e => {
@@ -49,7 +75,7 @@ document.addEventListener("submit", e => {
   register(e.target).catch(failed);
 });
 
-for (const b of $$("[data-login],[data-owner] button")) b.disabled = false;
+for (const b of $$("[data-login],[data-register],[data-owner] button")) b.disabled = false;
 zones();
 const setup = $("[data-setup]");
 if (setup) awaitTerminal(setup.dataset.setup);

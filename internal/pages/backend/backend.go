@@ -28,7 +28,7 @@ import (
 func New(a *authority.Authority, bearer string) pages.Backend {
 	b := &backend{a: a, bearer: bearer}
 	return pages.Backend{
-		SetUp: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Log: b, Events: b,
+		SetUp: b, Links: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Log: b, Events: b,
 	}
 }
 
@@ -47,8 +47,15 @@ func translate(err error) error {
 		400: pages.ErrInvalid, 401: pages.ErrNoSession, 403: pages.ErrForbidden, 404: pages.ErrNotFound,
 		409: pages.ErrClosed, 410: pages.ErrExpired, 429: pages.ErrForbidden,
 	}[e.Status]
-	if e.Kind == "statement_changed" {
+	switch e.Kind {
+	case "statement_changed":
 		as = pages.ErrChanged
+	case "taken":
+		as = pages.ErrTaken
+	case "link_used":
+		as = pages.ErrUsed
+	case "last_way":
+		as = pages.ErrLastWay
 	}
 	if as == nil {
 		return err
@@ -76,7 +83,16 @@ func (b *backend) actor(ctx context.Context, s pages.Session, proven bool) (auth
 	return a, translate(err)
 }
 
-func person(p store.Principal) pages.Person { return pages.Person{Email: p.Email, Name: p.Name} }
+// person also names those who act without being principals.
+func person(p store.Principal) pages.Person {
+	switch p.Email {
+	case authority.ManagementName:
+		return pages.Person{Email: pages.Management}
+	case authority.AnonymousName:
+		return pages.Person{Email: pages.Anonymous}
+	}
+	return pages.Person{Email: p.Email, Name: p.Name}
+}
 
 // Session implements pages.Sessions.
 func (b *backend) Session(ctx context.Context, cookie string) (pages.Session, error) {
@@ -165,6 +181,23 @@ func (b *backend) FinishSetUp(ctx context.Context, p pages.NewPasskey) (pages.Si
 	cookie, err := b.a.SetupVerify(ctx, authority.SetupAnswer{
 		Token: p.Token, Browser: p.Browser, Ceremony: p.Ceremony, Response: p.Response, ProofKey: p.ProofKey, Agent: p.Agent,
 	})
+	return b.signedIn(ctx, cookie, err)
+}
+
+// Link implements pages.Links.
+func (b *backend) Link(ctx context.Context, token string) (pages.LinkView, error) {
+	p, ends, err := b.a.RegisterLink(ctx, token)
+	return pages.LinkView{Person: person(p), Expires: ends}, translate(err)
+}
+
+// BeginRegister implements pages.Links.
+func (b *backend) BeginRegister(ctx context.Context, token string) (pages.Ceremony, error) {
+	return ceremony(b.a.RegisterOptions(ctx, token))
+}
+
+// FinishRegister implements pages.Links.
+func (b *backend) FinishRegister(ctx context.Context, p pages.NewPasskey) (pages.SignedIn, error) {
+	cookie, err := b.a.RegisterVerify(ctx, p.Ceremony, p.Response, p.ProofKey, p.Agent)
 	return b.signedIn(ctx, cookie, err)
 }
 
@@ -281,7 +314,8 @@ func (b *backend) Revoke(ctx context.Context, s pages.Session, id string) error 
 	return proof(err)
 }
 
-// PrepareTrust implements pages.Trusts.
+// PrepareTrust implements pages.Trusts. Nobody keeps the asker's secret: what a
+// page prepares has no result that the page would have to fetch by it.
 func (b *backend) PrepareTrust(ctx context.Context, s pages.Session, n pages.NewTrust) (string, error) {
 	a, err := b.actor(ctx, s, true)
 	if err != nil {
@@ -324,13 +358,13 @@ func (b *backend) BeginConfirm(ctx context.Context, s pages.Session, id string, 
 }
 
 // Confirm implements pages.Confirms.
-func (b *backend) Confirm(ctx context.Context, s pages.Session, t pages.TrustAnswer) error {
+func (b *backend) Confirm(ctx context.Context, s pages.Session, t pages.TrustAnswer) (string, error) {
 	a, err := b.actor(ctx, s, true)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = b.a.Confirm(ctx, a, t.ID, t.Digest, authority.Proof{Assertion: t.Assertion})
-	return proof(err)
+	done, err := b.a.Confirm(ctx, a, t.ID, t.Digest, authority.Proof{Assertion: t.Assertion})
+	return done.Link, proof(err)
 }
 
 // Decline implements pages.Confirms.
@@ -385,6 +419,7 @@ func at(ms int64) time.Time {
 func key(k store.Key) pages.Key {
 	return pages.Key{
 		ID: k.ID, Name: k.Name, Fingerprint: authority.Fingerprint(k), Created: time.UnixMilli(k.Created), Dormant: at(k.DormantUntil),
+		Managed: k.Source == "management", LoginOnly: k.Weak,
 	}
 }
 
@@ -438,7 +473,26 @@ func (b *backend) Account(ctx context.Context, s pages.Session) (pages.Account, 
 	return out, nil
 }
 
-// Protection implements pages.Accounts.
+// RemovePasskey implements pages.Removals.
+func (b *backend) RemovePasskey(ctx context.Context, s pages.Session, id string) error {
+	a, err := b.actor(ctx, s, true)
+	if err != nil {
+		return err
+	}
+	return translate(b.a.RemovePasskey(ctx, a, id))
+}
+
+// RemoveKey implements pages.Removals.
+func (b *backend) RemoveKey(ctx context.Context, s pages.Session, id string) error {
+	a, err := b.actor(ctx, s, true)
+	if err != nil {
+		return err
+	}
+	return translate(b.a.RemoveKey(ctx, a, a.Principal.Email, id))
+}
+
+// Protection implements pages.Accounts. Whether the authority has an OS user of
+// its own it cannot know by itself, so it does not say so.
 func (b *backend) Protection(context.Context) (pages.Protection, error) {
 	loopback := false
 	if u, err := url.Parse(b.a.Config().Issuer); err == nil {
@@ -451,9 +505,6 @@ func (b *backend) Protection(context.Context) (pages.Protection, error) {
 // entryBody holds those fields of the log's records that the list shows.
 type entryBody struct {
 	Grant     string   `json:"grant"`
-	By        string   `json:"by"`
-	Email     string   `json:"email"`
-	Subject   string   `json:"subject"`
 	Command   []string `json:"command"`
 	Operation string   `json:"operation"`
 	Answer    string   `json:"answer"`
@@ -471,13 +522,13 @@ func (b *backend) Entries(ctx context.Context, s pages.Session, q pages.LogQuery
 	if q.Before <= 0 {
 		q.Before = 1 << 62
 	}
-	rows, _, err := b.a.Records(ctx, a, store.LogFilter{Before: q.Before, GrantID: q.Grant, Limit: q.Limit})
+	rows, err := b.a.Activity(ctx, a, store.LogFilter{Before: q.Before, GrantID: q.Grant, Limit: q.Limit})
 	if err != nil {
 		return nil, translate(err)
 	}
 	out := make([]pages.Entry, 0, len(rows))
 	for _, r := range rows {
-		e := pages.Entry{Index: r.Index, At: time.UnixMilli(r.Time), Type: r.Type}
+		e := pages.Entry{Index: r.Index, At: time.UnixMilli(r.Time), Type: r.Type, Agent: person(r.Party), By: person(r.By)}
 		var body entryBody
 		// An erased record has no body; its place in the log stays.
 		if len(r.Body) > 0 {
@@ -485,7 +536,7 @@ func (b *backend) Entries(ctx context.Context, s pages.Session, q pages.LogQuery
 				return nil, fmt.Errorf("record %d: %w", r.Index, err)
 			}
 		}
-		e.Grant, e.By, e.Agent = body.Grant, pages.Person{Email: body.By}, pages.Person{Email: first(body.Subject, body.Email)}
+		e.Grant = body.Grant
 		e.Action = first(commandLine(body.Command), body.Operation, body.Answer, body.Tried, body.Why)
 		e.Risk.UnmarshalText([]byte(body.Risk)) // stays unrated where the record has none
 		out = append(out, e)
@@ -504,8 +555,8 @@ func first(texts ...string) string {
 
 // LogState implements pages.Log.
 func (b *backend) LogState(ctx context.Context) (pages.LogState, error) {
-	size, signed, err := b.a.LogSize(ctx)
-	return pages.LogState{Size: size, Signed: signed, CheckpointAt: b.a.Now()}, translate(err)
+	h, err := b.a.LogHead(ctx)
+	return pages.LogState{Size: h.Size, Signed: h.Signed, CheckpointAt: h.SignedAt}, translate(err)
 }
 
 // Subscribe implements pages.Events.

@@ -32,6 +32,7 @@ type Authority struct {
 	mu       sync.Mutex
 	clock    func() time.Time
 	issuer   string
+	origin   string
 	rp       *passkey.RelyingParty
 	people   []*person
 	agents   []*pages.Agent
@@ -41,6 +42,7 @@ type Authority struct {
 	sessions map[string]*session
 	logins   map[string][]byte // ceremonies
 	link     *link
+	links    map[string]*registration // by token
 	log      []pages.Entry
 	signed   int64
 	broken   bool
@@ -84,6 +86,16 @@ type link struct {
 	handle                 []byte
 }
 
+// registration is a link that makes another passkey of a person, and the
+// ceremony that it was spent for.
+type registration struct {
+	who      *person
+	expires  time.Time
+	used     bool
+	ceremony string
+	session  []byte
+}
+
 // New makes an empty authority for pages at origin.
 func New(origin string, clock func() time.Time) (*Authority, error) {
 	u, err := url.Parse(origin)
@@ -97,13 +109,13 @@ func New(origin string, clock func() time.Time) (*Authority, error) {
 	return &Authority{
 		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none",
 		trusts: map[string]*api.Trust{}, owners: map[string]string{}, sessions: map[string]*session{}, logins: map[string][]byte{},
-		streams: map[chan pages.Event]string{},
+		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, origin: origin,
 	}, nil
 }
 
 // Backend returns the parts that the pages need, all of them a.
 func (a *Authority) Backend() pages.Backend {
-	return pages.Backend{SetUp: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Log: a, Events: a}
+	return pages.Backend{SetUp: a, Links: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Log: a, Events: a}
 }
 
 func random() string {
@@ -331,6 +343,25 @@ func (a *Authority) NewTrust(n pages.NewTrust) string {
 		panic(err)
 	}
 	return id
+}
+
+// RegisterLink makes a registration link of the person, as a confirmed change of
+// trust does, and returns its token.
+func (a *Authority) RegisterLink(email string) string {
+	defer a.lock()()
+	return a.registerLink(a.person(email))
+}
+
+func (a *Authority) registerLink(p *person) string {
+	token := random()
+	a.links[token] = &registration{who: p, expires: a.clock().Add(10 * time.Minute)}
+	return token
+}
+
+// Passkeys counts the passkeys of the person.
+func (a *Authority) Passkeys(email string) int {
+	defer a.lock()()
+	return len(a.person(email).passkeys)
 }
 
 // AddPasskey lets email use a passkey that was made elsewhere.

@@ -2,6 +2,7 @@ package pagestest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -101,6 +102,71 @@ func (a *Authority) signedIn(email string, p pages.NewPasskey) pages.SignedIn {
 	s := a.start(a.person(email).Person, p.ProofKey, p.Agent)
 	a.record("login", "", "", email, "passkey", 0)
 	return pages.SignedIn{Cookie: s.cookie, Session: s.Session, Expires: a.clock().Add(12 * time.Hour)}
+}
+
+// Link implements pages.Links.
+func (a *Authority) Link(_ context.Context, token string) (pages.LinkView, error) {
+	defer a.lock()()
+	l, err := a.openLink(token)
+	if err != nil {
+		return pages.LinkView{}, err
+	}
+	return pages.LinkView{Person: l.who.Person, Expires: l.expires}, nil
+}
+
+func (a *Authority) openLink(token string) (*registration, error) {
+	l := a.links[token]
+	switch {
+	case l == nil || !a.clock().Before(l.expires):
+		return nil, pages.ErrExpired
+	case l.used:
+		return nil, pages.ErrUsed
+	}
+	return l, nil
+}
+
+func (p *person) user() passkey.User {
+	return passkey.User{ID: p.handle, Name: p.Email, DisplayName: p.Name}
+}
+
+// BeginRegister implements pages.Links.
+func (a *Authority) BeginRegister(_ context.Context, token string) (pages.Ceremony, error) {
+	defer a.lock()()
+	l, err := a.openLink(token)
+	if err != nil {
+		return pages.Ceremony{}, err
+	}
+	options, kept, err := a.rp.BeginRegistration(l.who.user(), l.who.passkeys)
+	l.used, l.ceremony, l.session = true, random(), kept
+	return pages.Ceremony{ID: l.ceremony, Options: options}, err
+}
+
+// FinishRegister implements pages.Links.
+func (a *Authority) FinishRegister(_ context.Context, p pages.NewPasskey) (pages.SignedIn, error) {
+	defer a.lock()()
+	for _, l := range a.links {
+		if l.ceremony != p.Ceremony || l.session == nil {
+			continue
+		}
+		kept := l.session
+		l.session = nil
+		made, err := a.rp.FinishRegistration(l.who.user(), kept, p.Response)
+		if err != nil {
+			return pages.SignedIn{}, errors.Join(pages.ErrProof, err)
+		}
+		l.who.passkeys = append(l.who.passkeys, made)
+		a.record("trust", "", l.who.Email, l.who.Email, "passkey.added", 0)
+		return a.signedIn(l.who.Email, p), nil
+	}
+	return pages.SignedIn{}, pages.ErrExpired
+}
+
+// ForgetCeremonies ends the dialogues that are open, as their time limit does.
+func (a *Authority) ForgetCeremonies() {
+	defer a.lock()()
+	for _, l := range a.links {
+		l.session = nil
+	}
 }
 
 // Session implements pages.Sessions.
@@ -347,24 +413,35 @@ func (a *Authority) BeginConfirm(_ context.Context, s pages.Session, id string, 
 }
 
 // Confirm implements pages.Confirms.
-func (a *Authority) Confirm(_ context.Context, s pages.Session, answer pages.TrustAnswer) error {
+func (a *Authority) Confirm(_ context.Context, s pages.Session, answer pages.TrustAnswer) (link string, err error) {
 	defer a.lock()()
 	t, err := a.open(s, answer.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if *t.Digest != answer.Digest {
-		return pages.ErrChanged
+		return "", pages.ErrChanged
 	}
-	if _, err := a.rp.VerifyDecision(answer.Digest, a.person(s.Person.Email).passkeys, answer.Assertion); err != nil {
-		return errors.Join(pages.ErrProof, err)
+	me := a.person(s.Person.Email)
+	if _, err := a.rp.VerifyDecision(answer.Digest, me.passkeys, answer.Assertion); err != nil {
+		return "", errors.Join(pages.ErrProof, err)
+	}
+	print := fingerprint(t.Params["public_key"])
+	for _, k := range me.keys {
+		if print != "" && k.Fingerprint == print {
+			return "", pages.ErrTaken
+		}
 	}
 	t.Status = "confirmed"
 	switch t.Operation {
 	case api.TrustAgentAdd:
 		name := t.Params["name"]
 		a.agents = append(a.agents, &pages.Agent{Person: pages.Person{Email: name + "@agents", Name: name}, Owner: s.Person.Email, Approver: s.Person.Email, Active: true, Created: a.clock(),
-			Keys: []pages.Key{{ID: random(), Name: name, Fingerprint: fingerprint(t.Params["public_key"]), Created: a.clock()}}})
+			Keys: []pages.Key{{ID: random(), Name: name, Fingerprint: print, Created: a.clock()}}})
+	case api.TrustKeyAdd:
+		me.keys = append(me.keys, pages.Key{ID: random(), Name: "key", Fingerprint: print, Created: a.clock()})
+	case api.TrustPasskeyAdd:
+		link = a.origin + "/register?token=" + a.registerLink(me)
 	case api.TrustAgentResume:
 		for _, g := range a.agents {
 			if g.Email == t.Params["email"] || t.Params["email"] == "" {
@@ -373,7 +450,7 @@ func (a *Authority) Confirm(_ context.Context, s pages.Session, answer pages.Tru
 		}
 	}
 	a.record("trust", "", "", s.Person.Email, t.Operation, 0)
-	return nil
+	return link, nil
 }
 
 // Decline implements pages.Confirms.
@@ -451,8 +528,8 @@ func (a *Authority) Account(_ context.Context, s pages.Session) (pages.Account, 
 	defer a.lock()()
 	p := a.person(s.Person.Email)
 	out := pages.Account{Keys: p.keys}
-	for range p.passkeys {
-		out.Passkeys = append(out.Passkeys, pages.Key{ID: "p", Name: "Passkey", Created: a.clock(), Used: a.clock()})
+	for i, c := range p.passkeys {
+		out.Passkeys = append(out.Passkeys, pages.Key{ID: credentialID(c), Name: "Passkey " + strconv.Itoa(i+1), Created: a.clock(), Used: a.clock()})
 	}
 	for _, other := range a.sessions {
 		if other.Person.Email == s.Person.Email && !other.ended {
@@ -461,6 +538,51 @@ func (a *Authority) Account(_ context.Context, s pages.Session) (pages.Account, 
 	}
 	slices.SortFunc(out.SignIns, func(x, y pages.SignIn) int { return x.Created.Compare(y.Created) })
 	return out, nil
+}
+
+func credentialID(c passkey.Credential) string { return base64.RawURLEncoding.EncodeToString(c.ID) }
+
+// ways counts what the person can decide with.
+func (p *person) ways() int {
+	n := len(p.passkeys)
+	for _, k := range p.keys {
+		if !k.LoginOnly {
+			n++
+		}
+	}
+	return n
+}
+
+// RemovePasskey implements pages.Removals.
+func (a *Authority) RemovePasskey(_ context.Context, s pages.Session, id string) error {
+	defer a.lock()()
+	p := a.person(s.Person.Email)
+	i := slices.IndexFunc(p.passkeys, func(c passkey.Credential) bool { return credentialID(c) == id })
+	switch {
+	case i < 0:
+		return pages.ErrNotFound
+	case p.ways() == 1:
+		return pages.ErrLastWay
+	}
+	p.passkeys = slices.Delete(p.passkeys, i, i+1)
+	a.record("trust", "", p.Email, p.Email, "passkey.removed", 0)
+	return nil
+}
+
+// RemoveKey implements pages.Removals.
+func (a *Authority) RemoveKey(_ context.Context, s pages.Session, id string) error {
+	defer a.lock()()
+	p := a.person(s.Person.Email)
+	i := slices.IndexFunc(p.keys, func(k pages.Key) bool { return k.ID == id })
+	switch {
+	case i < 0:
+		return pages.ErrNotFound
+	case p.ways() == 1 && !p.keys[i].LoginOnly:
+		return pages.ErrLastWay
+	}
+	p.keys = slices.Delete(p.keys, i, i+1)
+	a.record("trust", "", p.Email, p.Email, "key.removed", 0)
+	return nil
 }
 
 // Protection implements pages.Accounts.
