@@ -17,6 +17,7 @@ import (
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/pages"
+	"vogt/internal/passkey"
 	"vogt/internal/statement"
 )
 
@@ -60,9 +61,10 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 	a.Wait(expired, now.Add(-31*time.Minute), now.Add(-time.Minute))
 	paths["nobody"] = "/grants/" + expired
 	for name, n := range map[string]pages.NewTrust{
-		"trust-add":   {Operation: api.TrustAgentAdd, Params: map[string]string{"name": "codex", "public_key": someKey}},
-		"trust-key":   {Operation: api.TrustKeyAdd, Params: map[string]string{"public_key": someKey}},
-		"trust-other": {Operation: "something.new", Params: map[string]string{"x": "y"}},
+		"trust-add":     {Operation: api.TrustAgentAdd, Params: map[string]string{"name": "codex", "public_key": someKey}},
+		"trust-passkey": {Operation: api.TrustPasskeyAdd, Params: map[string]string{}},
+		"trust-key":     {Operation: api.TrustKeyAdd, Params: map[string]string{"public_key": someKey}},
+		"trust-other":   {Operation: "something.new", Params: map[string]string{"x": "y"}},
 	} {
 		paths[name] = "/trust/" + a.NewTrust(n)
 	}
@@ -77,6 +79,16 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 		many = append(many, fmt.Sprintf("file-%03d", i))
 	}
 	paths["card-many"] = "/grants/" + a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: append([]string{"rm"}, many...)}, detail.High)
+	paths["register"] = "/register?token=" + a.RegisterLink(mara)
+	paths["register-over"], paths["register-late"] = "/register?token=x", "/register?late"
+	used := a.RegisterLink(mara)
+	if _, err := a.BeginRegister(t.Context(), used); err != nil {
+		t.Fatal(err)
+	}
+	paths["register-used"] = "/register?token=" + used
+	a.AddPasskey(mara, passkey.Credential{ID: []byte("laptop")})
+	a.AddPasskey(mara, passkey.Credential{ID: []byte("phone")})
+	a.AddKey(mara, pages.Key{ID: "2", Name: "backup", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: now, Dormant: now.Add(72 * time.Hour), Managed: true, LoginOnly: true})
 	a.AddKey(mara, pages.Key{ID: "1", Name: "mara@laptop", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: now, Dormant: later})
 	a.AddToken(mara, "vogt on laptop")
 	a.SetLog(20, false)
@@ -87,9 +99,9 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 func everyPage(t *testing.T, b *tab) {
 	paths := gallery(t, b.s, b.enter())
 	// The pages with the longest words, and the closest quarters.
-	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true}
+	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true, "register": true}
 	// Pages that are built like another one; TestClosedCards reads their words.
-	alike := map[string]bool{"once": true, "always": true, "revoked": true, "withdrawn": true, "trust-key": true, "setup-expired": true}
+	alike := map[string]bool{"once": true, "always": true, "revoked": true, "withdrawn": true, "trust-key": true, "trust-passkey": true, "register-over": true, "register-late": true, "setup-expired": true}
 	for _, tongue := range []string{"en", "de"} {
 		for name, path := range paths {
 			if tongue == "de" && !german[name] || alike[name] && os.Getenv("VOGT_TEST_SHOTS") == "" {
@@ -172,6 +184,9 @@ func hostileWords(t *testing.T, b *tab) {
 		b.innocent("/enroll?name="+url.QueryEscape(attack)+"&key="+url.QueryEscape(attack), attack)
 		b.innocent("/login?next="+url.QueryEscape(attack), attack)
 		b.innocent("/setup?token="+url.QueryEscape(attack), attack)
+		b.innocent("/register?token="+url.QueryEscape(attack), attack)
+		a.AddPerson(attack, attack)
+		b.innocent("/register?token="+a.RegisterLink(attack), attack)
 	}
 	a.AddKey(mara, pages.Key{Name: all, Fingerprint: all})
 	a.AddToken(mara, all)

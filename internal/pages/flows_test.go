@@ -48,6 +48,7 @@ func TestBrowser(t *testing.T) {
 		{"changed request", changedRequest},
 		{"arm delay", armDelay},
 		{"agents and trust", agentsAndTrust},
+		{"own passkeys and keys", ownKeys},
 		{"without JavaScript", withoutScript},
 		{"hostile neighbour", hostileNeighbour},
 		{"first answer counts", firstAnswerCounts},
@@ -476,7 +477,7 @@ func armDelay(t *testing.T, b *tab) {
 	ids := b.enter()
 	b.Visit("/grants/" + ids["read"])
 	// Before the script ran the buttons are dead, and right after it they wait.
-	pressed := eval[string](b, `(() => { const b = document.querySelector(".btn-deny"); const state = b.disabled + " " + b.getAttribute("aria-disabled"); b.Click(); return state; })()`)
+	pressed := eval[string](b, `(() => { const b = document.querySelector(".btn-deny"); const state = b.disabled + " " + b.getAttribute("aria-disabled"); b.click(); return state; })()`)
 	if pressed == "false false" && eval[float64](b, `performance.now()`) < 600 {
 		t.Errorf("armed at once: %s", pressed)
 	}
@@ -485,7 +486,7 @@ func armDelay(t *testing.T, b *tab) {
 		t.Errorf("armed %f ms after the page began", at)
 	}
 	// A change of what Allow means takes the arm away again, in the same turn.
-	if state := eval[string](b, `(() => { document.querySelector("input[name=reach][value=timed]").click(); const b = document.querySelector(".btn-allow"); b.Click(); return b.getAttribute("aria-disabled"); })()`); state != "true" {
+	if state := eval[string](b, `(() => { document.querySelector("input[name=reach][value=timed]").click(); const b = document.querySelector(".btn-allow"); b.click(); return b.getAttribute("aria-disabled"); })()`); state != "true" {
 		t.Error("armed right after the reach was changed")
 	}
 	b.Wait(armedNow)
@@ -546,6 +547,95 @@ func agentsAndTrust(t *testing.T, b *tab) {
 	b.Shot("agent.1440.light")
 	b.Click("details .btn-danger")
 	b.Wait(`location.pathname === "/agents" && ` + b.Has("1 removed agent"))
+}
+
+// ownKeys is a person on a phone who adds a second passkey and an SSH key, and
+// takes away what is too much.
+func ownKeys(t *testing.T, b *tab) {
+	a := b.s.authority
+	b.person()
+	b.Phone(false)
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-body*='passkey.add']:not([disabled])")`)
+	b.Click("[data-body*='passkey.add']")
+	b.Wait(`location.pathname.startsWith("/trust/")`)
+	b.Wait(armedNow)
+	b.Shot("trust-passkey.360.light")
+	b.Click(".btn-allow")
+
+	// The browser goes on by itself, and looking at the link again spends
+	// nothing. This device has a passkey already, so another one is taken.
+	b.Wait(`location.pathname === "/register" && document.querySelector("[data-register]:not([disabled])")`)
+	b.Run(chromedp.Reload())
+	b.Wait(`document.querySelector("[data-register]:not([disabled])")`)
+	b.Check("register on a phone")
+	b.Shot("register.360.light")
+	b.Click("[data-register]")
+	b.Wait(b.Has("This device holds a passkey of the account already"))
+	b.NewAuthenticator()
+	b.Click("[data-register]")
+	b.Wait(`location.pathname === "/account" && ` + b.Has("Passkey 2"))
+	if n := eval[int](b, `document.querySelectorAll("[data-post$='/revoke']").length`); n != 1 {
+		t.Errorf("the browser has %d sessions", n)
+	}
+
+	// A dialogue of more than five minutes has a page of its own, and so has
+	// a link that was used.
+	link := "/register?token=" + a.RegisterLink(mara)
+	b.NewAuthenticator()
+	b.Visit(link)
+	b.Wait(`document.querySelector("[data-register]:not([disabled])")`)
+	eval[bool](b, `(window.create = navigator.credentials.create.bind(navigator.credentials),
+		navigator.credentials.create = async o => { const made = await create(o); await new Promise(ok => window.goOn = ok); return made; }, true)`)
+	b.Click("[data-register]")
+	b.Wait(`window.goOn`)
+	a.ForgetCeremonies()
+	eval[bool](b, `(goOn(), true)`)
+	b.Wait(`location.search === "?late" && ` + b.Has("That took too long"))
+	b.Visit(link)
+	b.Wait(b.Has("This link was used"))
+	b.Check("used link on a phone")
+
+	// An SSH key: what cannot be one does not leave the browser, what is none
+	// is refused with the reason, beside the field.
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-post='/p/keys']:not([disabled])")`)
+	b.Run(chromedp.SendKeys("#key", "-----BEGIN OPENSSH PRIVATE KEY-----"))
+	b.Click("[data-post='/p/keys']")
+	if eval[bool](b, `document.querySelector("#key").validity.valid`) {
+		t.Error("a private key passes the field")
+	}
+	eval[string](b, `document.querySelector("#key").value = ""`)
+	b.Run(chromedp.SendKeys("#key", "ssh-ed25519 AAAA laptop"))
+	b.Key(kb.Enter)
+	b.Wait(b.Has("This key cannot be used."))
+	b.Wait(`(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#say").getBoundingClientRect())`)
+	eval[string](b, `document.querySelector("#key").value = ""`)
+	b.Run(chromedp.SendKeys("#key", someKey))
+	b.Click("[data-post='/p/keys']")
+	b.Wait(`location.pathname.startsWith("/trust/") && ` + b.Has("Add an SSH key that decides for you"))
+	b.Wait(armedNow)
+	b.Shot("trust-key.360.light")
+	b.Click(".btn-deny")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
+
+	// Taking away: behind a fold, and with one press for what was not me.
+	a.AddKey(mara, pages.Key{ID: "managed", Name: "backup", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: time.Now(), Dormant: time.Now().Add(72 * time.Hour), Managed: true, LoginOnly: true})
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-post='/p/keys/managed/remove']:not([disabled])")`)
+	b.Check("account on a phone")
+	b.Shot("account-keys.360.light")
+	b.Click("[data-post='/p/keys/managed/remove']")
+	b.Wait(`!document.body.innerText.includes("backup") && document.querySelector("details [data-post^='/p/passkeys/']:not([disabled])")`)
+	b.Click("details:has([data-post^='/p/passkeys/']) summary")
+	b.Click("details[open] [data-post^='/p/passkeys/']")
+	b.Wait(`document.querySelectorAll("[data-post^='/p/passkeys/']").length === 1 && document.querySelector("details [data-post^='/p/passkeys/']:not([disabled])")`)
+	b.Click("details:has([data-post^='/p/passkeys/']) summary")
+	b.Click("details[open] [data-post^='/p/passkeys/']")
+	b.Wait(b.Has("This is the last way into the account."))
+	if n := a.Passkeys(mara); n != 1 {
+		t.Errorf("there are %d passkeys", n)
+	}
 }
 
 func withoutScript(t *testing.T, b *tab) {

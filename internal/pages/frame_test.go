@@ -25,7 +25,7 @@ func TestHeaders(t *testing.T) {
 	s := newSite(t, fixedClock().now)
 	ids := s.populate()
 	s.signIn(mara)
-	for _, path := range []string{"/", "/login", "/setup?token=x", "/grants/" + ids["risky"], "/nothing", "/p/setup/state", "/grant-approval?grant_id=x"} {
+	for _, path := range []string{"/", "/login", "/setup?token=x", "/register?token=x", "/grants/" + ids["risky"], "/nothing", "/p/setup/state", "/grant-approval?grant_id=x"} {
 		a := s.get(path)
 		csp := a.Header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "style-src 'self'", "script-src 'self'", "img-src 'self'", "connect-src 'self'",
@@ -554,7 +554,7 @@ func TestClosedCards(t *testing.T) {
 		"revoked":   {"Revoked by you", "cannot be used any more"},
 		"withdrawn": {"claude no longer needs this", "Nothing ran.", "neither yes nor no"},
 		"nobody":    {"Nobody answered", "Nothing ran.", "it may ask again"},
-		"trust-key": {"Add an SSH key that decides for you", "waiting time", "SHA256:"},
+		"trust-key": {"Add an SSH key that decides for you", "at once", "SHA256:"},
 	} {
 		page := s.get(paths[name])
 		want(t, page, 200, words...)

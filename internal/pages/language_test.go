@@ -123,7 +123,7 @@ func TestCatalogIsUsed(t *testing.T) {
 	}
 	actions := regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 	elements := regexp.MustCompile(`(?s)<[^>]*>`)
-	allowed := []string{"Vogt", "Esc", "j", "k", "English", "Deutsch", "vogt", "up", "agent", "add", "NAME", "grant", "inbox", "key", "passkey"}
+	allowed := []string{"Vogt", "Esc", "j", "k", "English", "Deutsch", "vogt", "up", "agent", "add", "NAME", "grant", "inbox", "key", "passkey", "FILE", "pub"}
 	for _, e := range entries {
 		b, err := files.ReadFile("templates/" + e.Name())
 		if err != nil {

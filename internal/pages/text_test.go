@@ -181,7 +181,7 @@ func FuzzLocalPath(f *testing.F) {
 func TestLocalPath(t *testing.T) {
 	for in, want := range map[string]string{
 		"/grants/g-1?all=1": "/grants/g-1?all=1", "": "/", "grants": "/", "//evil.example/x": "/", `/\evil.example`: "/", "https://evil.example/": "/",
-		"/login?next=/login": "/", "/p/logout": "/", "/setup?token=x": "/", "/\x01": "/", "/enroll?name=a&key=b": "/enroll?name=a&key=b",
+		"/login?next=/login": "/", "/p/logout": "/", "/setup?token=x": "/", "/register?token=x": "/", "/\x01": "/", "/enroll?name=a&key=b": "/enroll?name=a&key=b",
 	} {
 		if got := localPath(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
