@@ -415,7 +415,7 @@ func (a *Authority) List(ctx context.Context, by Actor, f store.Filter) ([]grant
 	if !by.Known() {
 		return nil, errUnauthenticated()
 	}
-	f.Viewer, f.Agent, f.Now = by.Principal.Email, by.Agent(), a.now()
+	f.Viewer, f.Since, f.Agent, f.Now = by.Principal.Email, grant.Millis(by.Principal.Created), by.Agent(), a.now()
 	var out []grant.Grant
 	err := a.view(ctx, func(tx store.Tx) error {
 		if f.Requester != "" && f.Requester != f.Viewer {

@@ -397,7 +397,7 @@ func (a *Authority) Records(ctx context.Context, by Actor, f store.LogFilter) ([
 		return nil, 0, errUnauthenticated()
 	}
 	if by.Agent() {
-		f.Party = by.Principal.Email
+		f.Party, f.Since = by.Principal.Email, by.Principal.Created
 	}
 	if f.Limit <= 0 || f.Limit > 1000 {
 		f.Limit = 100

@@ -211,7 +211,7 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 	}
 	return a.update(ctx, func(t *txn) error {
 		g, err := store.GrantByID(t, id)
-		if err != nil || g.Request.Requester != by.Principal.Email {
+		if err != nil || !by.party(g) || g.Request.Requester != by.Principal.Email {
 			return errNoGrant(orNotFound(err))
 		}
 		if err := store.EndUse(t, o.Use, id, int64(t.now)); errors.Is(err, store.ErrConflict) {
@@ -224,6 +224,8 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 			Grant: id, By: by.Principal.Email, Use: o.Use, ExitCode: o.ExitCode, Signal: shorten(o.Signal, 32),
 			MS: o.DurationMS, Error: shorten(o.Error, maxReason), Source: "claimed",
 		})
+		// The grant itself did not change, but who looks at it sees more now.
+		t.OnCommit(func() { t.a.hub.publish(g) })
 		return err
 	})
 }

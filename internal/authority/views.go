@@ -116,7 +116,10 @@ func (a *Authority) Inbox(ctx context.Context, by Actor, limit int) (rows []Card
 		return nil, 0, errUnauthenticated()
 	}
 	err = a.view(ctx, func(tx store.Tx) error {
-		f := store.Filter{Viewer: by.Principal.Email, Status: grant.Pending, Limit: limit, OldFirst: true, Now: a.now()}
+		f := store.Filter{
+			Viewer: by.Principal.Email, Since: grant.Millis(by.Principal.Created), Status: grant.Pending,
+			Limit: limit, OldFirst: true, Now: a.now(),
+		}
 		waiting, err := store.ListGrants(tx, f)
 		if err != nil {
 			return err
@@ -130,7 +133,7 @@ func (a *Authority) Inbox(ctx context.Context, by Actor, limit int) (rows []Card
 		}
 		total = len(rows)
 		if total == limit {
-			total, err = store.CountPending(tx, f.Viewer, f.Now)
+			total, err = store.CountPending(tx, f.Viewer, f.Since, f.Now)
 		}
 		return err
 	})

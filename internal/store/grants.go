@@ -142,6 +142,7 @@ func UsageOf(tx Tx, requester, owner string) (own, all Usage, err error) {
 // Filter selects a page of grants.
 type Filter struct {
 	Viewer    string       // whose view: own, owned and to be approved
+	Since     grant.Millis // when the viewer was enrolled; what is older is not the viewer's
 	Agent     bool         // the viewer is an agent: own requests only
 	Requester string       // "" for any
 	Status    grant.Status // "" for any
@@ -164,6 +165,10 @@ func ListGrants(tx Tx, f Filter) ([]grant.Grant, error) {
 		f.Before = 1 << 62
 	}
 	args := []any{f.Viewer, int64(f.Before), f.BeforeID, f.Limit}
+	if f.Since != 0 {
+		args = append(args, int64(f.Since))
+		where += fmt.Sprintf(` AND created >= ?%d`, len(args))
+	}
 	if f.Requester != "" {
 		args = append(args, f.Requester)
 		where += fmt.Sprintf(` AND requester = ?%d`, len(args))
@@ -256,9 +261,9 @@ func TakeTrustResult(tx Tx, id string) error {
 	return err
 }
 
-// CountPending counts what waits for a person.
-func CountPending(tx Tx, viewer string, now grant.Millis) (n int, err error) {
+// CountPending counts what waits for a person who was enrolled at since.
+func CountPending(tx Tx, viewer string, since, now grant.Millis) (n int, err error) {
 	err = tx.QueryRow(`SELECT COUNT(*) FROM grants WHERE status = 'pending' AND (valid_until = 0 OR valid_until > ?2)
-		AND (owner = ?1 OR approver = ?1)`, viewer, int64(now)).Scan(&n)
+		AND (owner = ?1 OR approver = ?1) AND created >= ?3`, viewer, int64(now), int64(since)).Scan(&n)
 	return n, err
 }

@@ -51,6 +51,7 @@ type LogFilter struct {
 	// Party limits to records that concern this principal or its agents;
 	// empty shows all.
 	Party string
+	Since int64 // Unix ms; leaves out what is older
 	Limit int
 }
 
@@ -63,6 +64,7 @@ func LogRecords(tx Tx, f LogFilter) ([]LogRecord, error) {
 		order = ` ORDER BY idx DESC LIMIT ?5`
 	}
 	q += ` AND (?2 = '' OR grant_id = ?2) AND (?3 = '' OR type = ?3)
-		AND (?4 = '' OR party = ?4 OR party IN (SELECT email FROM principals WHERE owner = ?4))`
-	return collect(tx, scanLog, q+order, bound, f.GrantID, f.Type, f.Party, f.Limit)
+		AND (?4 = '' OR party = ?4 OR party IN (SELECT email FROM principals WHERE owner = ?4))
+		AND time >= ?6`
+	return collect(tx, scanLog, q+order, bound, f.GrantID, f.Type, f.Party, f.Limit, f.Since)
 }

@@ -15,8 +15,8 @@ type Principal struct {
 	Active     bool
 	Paused     bool
 	Removed    bool
-	Generation uint64 // counts enrolments under this address
-	Created    int64
+	Generation uint64 // counts enrolments and deactivations of this address
+	Created    int64  // of this enrolment; later than anything of an earlier one
 	LastLogin  int64
 }
 
@@ -79,18 +79,29 @@ func HasPerson(tx Tx) (bool, error) {
 	return n > 0, err
 }
 
-// InsertPrincipal adds p, or re-enrols a removed address under the next
-// generation, which p then carries.
+// InsertPrincipal adds p, or re-enrols a removed address of the same kind under
+// the next generation, which p then carries. What names the address from before
+// belongs to somebody else: p.Created becomes later than all of it, also when
+// the clock was set back meanwhile, so that comparing times tells them apart.
 func InsertPrincipal(tx Tx, p *Principal) error {
 	old, err := PrincipalByEmail(tx, p.Email)
 	switch {
-	case err == nil && !old.Removed:
+	case err == nil && (!old.Removed || old.Kind != p.Kind):
 		return ErrConflict
 	case err == nil:
-		p.Generation = old.Generation + 1
-		n, err := tx.Exec(`UPDATE principals SET kind=?2, name=?3, owner=?4, approver=?5, active=1, paused=0, removed=0,
-			generation=?6, created=?7, last_login=0 WHERE email=?1 AND removed=1`,
-			p.Email, p.Kind, p.Name, p.Owner, p.Approver, p.Generation, p.Created)
+		var newest int64
+		if err := tx.QueryRow(`SELECT MAX(
+			COALESCE((SELECT MAX(created) FROM grants WHERE requester = ?1), 0),
+			COALESCE((SELECT MAX(created) FROM grants WHERE owner = ?1), 0),
+			COALESCE((SELECT MAX(created) FROM grants WHERE approver = ?1 AND approver <> owner), 0),
+			COALESCE((SELECT MAX(created) FROM principals WHERE approver = ?1), 0),
+			?2)`, p.Email, old.Created).Scan(&newest); err != nil {
+			return err
+		}
+		p.Generation, p.Created = old.Generation+1, max(p.Created, newest+1)
+		n, err := tx.Exec(`UPDATE principals SET name=?2, owner=?3, approver=?4, active=1, paused=0, removed=0,
+			generation=?5, created=?6, last_login=0 WHERE email=?1 AND removed=1`,
+			p.Email, p.Name, p.Owner, p.Approver, p.Generation, p.Created)
 		return mustAffect(n, err)
 	case !errors.Is(err, ErrNotFound):
 		return err
@@ -99,6 +110,15 @@ func InsertPrincipal(tx Tx, p *Principal) error {
 	_, err = tx.Exec(`INSERT INTO principals (email, kind, name, owner, approver, created) VALUES (?1,?2,?3,?4,?5,?6)`,
 		p.Email, p.Kind, p.Name, p.Owner, p.Approver, p.Created)
 	return err
+}
+
+// Deciders counts the people other than email who can decide: in good standing,
+// with a key that may do more than log in, or with a passkey that is awake.
+func Deciders(tx Tx, email string, now int64) (n int, err error) {
+	err = tx.QueryRow(`SELECT COUNT(*) FROM principals p WHERE kind = 'human' AND active = 1 AND removed = 0 AND email <> ?1
+		AND (EXISTS (SELECT 1 FROM principal_keys k WHERE k.email = p.email AND k.weak = 0 AND k.dormant_until <= ?2)
+		OR EXISTS (SELECT 1 FROM passkeys k WHERE k.email = p.email AND k.dormant_until <= ?2))`, email, now).Scan(&n)
+	return n, err
 }
 
 // mustAffect turns a conditional update that found its condition gone into
