@@ -8,11 +8,10 @@ import (
 
 // Paths are the folders that Vogt uses, all absolute. Nothing is created here.
 type Paths struct {
-	System  string // what the administrator configures, for example /etc/vogt
-	Config  string // what the user configures
-	Data    string // database, keys, logs; to be kept at mode 0700
-	State   string // what may be lost: caches, last checkpoints, histories
-	Runtime string // sockets and lock files, gone after a restart at the latest
+	System string // what the administrator configures, for example /etc/vogt
+	Config string // what the user configures
+	Data   string // database, keys, logs; to be kept at mode 0700
+	State  string // what may be lost: caches, last checkpoints, histories
 }
 
 // FindPaths determines the folders from environment variables, which getenv
@@ -36,17 +35,12 @@ func findPaths(goos string, getenv func(string) string) (Paths, error) {
 		p.Config = env.dir("VOGT_HOME", "config")
 		p.Data = env.dir("VOGT_HOME", "data")
 		p.State = env.dir("VOGT_HOME", "state")
-		p.Runtime = env.dir("VOGT_HOME", "run")
 		return p, env.err
 	}
 	home := defaultsFor(goos)
 	p.Config = env.dirOr("XDG_CONFIG_HOME", home.config)
 	p.Data = env.dirOr("XDG_DATA_HOME", home.data)
 	p.State = env.dirOr("XDG_STATE_HOME", home.state)
-	p.Runtime = filepath.Join(p.State, "run")
-	if getenv("XDG_RUNTIME_DIR") != "" {
-		p.Runtime = env.dir("XDG_RUNTIME_DIR", "vogt")
-	}
 	return p, env.err
 }
 

@@ -26,24 +26,21 @@ func TestFindPaths(t *testing.T) {
 		err        string
 	}{
 		{"home alone", "linux", env("HOME", "/home/a"),
-			Paths{"/etc/vogt", "/home/a/.config/vogt", "/home/a/.local/share/vogt", "/home/a/.local/state/vogt", "/home/a/.local/state/vogt/run"}, ""},
-		{"runtime folder", "linux", env("HOME", "/home/a", "XDG_RUNTIME_DIR", "/run/user/7"),
-			Paths{"/etc/vogt", "/home/a/.config/vogt", "/home/a/.local/share/vogt", "/home/a/.local/state/vogt", "/run/user/7/vogt"}, ""},
-		{"every XDG variable, no home", "linux", env("XDG_CONFIG_HOME", "/c", "XDG_DATA_HOME", "/d", "XDG_STATE_HOME", "/s", "XDG_RUNTIME_DIR", "/r"),
-			Paths{"/etc/vogt", "/c/vogt", "/d/vogt", "/s/vogt", "/r/vogt"}, ""},
-		{"one folder", "linux", env("HOME", "/home/a", "VOGT_HOME", "/srv/v/", "XDG_CONFIG_HOME", "/c", "XDG_RUNTIME_DIR", "/r"),
-			Paths{"/etc/vogt", "/srv/v/config", "/srv/v/data", "/srv/v/state", "/srv/v/run"}, ""},
+			Paths{"/etc/vogt", "/home/a/.config/vogt", "/home/a/.local/share/vogt", "/home/a/.local/state/vogt"}, ""},
+		{"every XDG variable, no home", "linux", env("XDG_CONFIG_HOME", "/c", "XDG_DATA_HOME", "/d", "XDG_STATE_HOME", "/s"),
+			Paths{"/etc/vogt", "/c/vogt", "/d/vogt", "/s/vogt"}, ""},
+		{"one folder", "linux", env("HOME", "/home/a", "VOGT_HOME", "/srv/v/", "XDG_CONFIG_HOME", "/c"),
+			Paths{"/etc/vogt", "/srv/v/config", "/srv/v/data", "/srv/v/state"}, ""},
 		{"one folder excuses a broken home", "linux", env("HOME", "nowhere", "VOGT_HOME", "/srv/v"),
-			Paths{"/etc/vogt", "/srv/v/config", "/srv/v/data", "/srv/v/state", "/srv/v/run"}, ""},
+			Paths{"/etc/vogt", "/srv/v/config", "/srv/v/data", "/srv/v/state"}, ""},
 		{"macOS", "darwin", env("HOME", "/Users/a"),
-			Paths{"/etc/vogt", "/Users/a/Library/Application Support/vogt/config", "/Users/a/Library/Application Support/vogt/data", "/Users/a/Library/Application Support/vogt/state", "/Users/a/Library/Application Support/vogt/state/run"}, ""},
+			Paths{"/etc/vogt", "/Users/a/Library/Application Support/vogt/config", "/Users/a/Library/Application Support/vogt/data", "/Users/a/Library/Application Support/vogt/state"}, ""},
 		{"macOS with XDG", "darwin", env("HOME", "/Users/a", "XDG_DATA_HOME", "/d"),
-			Paths{"/etc/vogt", "/Users/a/Library/Application Support/vogt/config", "/d/vogt", "/Users/a/Library/Application Support/vogt/state", "/Users/a/Library/Application Support/vogt/state/run"}, ""},
+			Paths{"/etc/vogt", "/Users/a/Library/Application Support/vogt/config", "/d/vogt", "/Users/a/Library/Application Support/vogt/state"}, ""},
 		{"nothing set", "linux", env(), Paths{}, "HOME is not set"},
 		{"relative home", "linux", env("HOME", "a"), Paths{}, `HOME is "a", which is not an absolute path`},
 		{"relative one folder", "linux", env("HOME", "/home/a", "VOGT_HOME", ".v"), Paths{}, `VOGT_HOME is ".v"`},
 		{"relative XDG", "linux", env("HOME", "/home/a", "XDG_STATE_HOME", "state"), Paths{}, `XDG_STATE_HOME is "state"`},
-		{"relative runtime folder", "linux", env("HOME", "/home/a", "XDG_RUNTIME_DIR", "run"), Paths{}, `XDG_RUNTIME_DIR is "run"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,9 +17,6 @@ import (
 type Daemon struct {
 	// Listen is the address and port of the HTTP server.
 	Listen string `toml:"listen"`
-	// Socket is the absolute path of the Unix socket for local clients; empty
-	// for the default place in Paths.Runtime.
-	Socket string `toml:"socket"`
 	// PagesHost is the host name of the approval pages. It is the passkeys' RP
 	// ID too, which cannot be an IP address (Web Authentication Level 2,
 	// section 5.1.2).
@@ -51,7 +48,6 @@ type Limits struct {
 	CreationsPerSecond int `toml:"creations_per_second"` // new requests of one agent
 	WaitsPerAgent      int `toml:"waits_per_agent"`      // calls that block for an answer
 	OwnerFactor        int `toml:"owner_factor"`         // an owner's agents together: so many times the above
-	RequestBytes       int `toml:"request_bytes"`        // one request's body
 }
 
 // Notify is the command that announces waiting requests.
@@ -86,7 +82,6 @@ func DefaultDaemon() Daemon {
 			CreationsPerSecond: 10,
 			WaitsPerAgent:      4,
 			OwnerFactor:        10,
-			RequestBytes:       1 << 20,
 		},
 		Notify: Notify{Limit: 10 * time.Second},
 		Log:    Log{Level: "info", Format: "text"},
@@ -100,7 +95,6 @@ func (d Daemon) Validate() error {
 	if err != nil {
 		p.add("listen", `%q is not an IP address and a port such as "127.0.0.1:8648"`, d.Listen)
 	}
-	p.socket("socket", d.Socket)
 	p.pagesHost("pages_host", d.PagesHost)
 	switch {
 	case d.Issuer != "":
@@ -118,7 +112,6 @@ func (d Daemon) Validate() error {
 	p.number("limits.creations_per_second", d.Limits.CreationsPerSecond, 1, 10_000)
 	p.number("limits.waits_per_agent", d.Limits.WaitsPerAgent, 1, 1000)
 	p.number("limits.owner_factor", d.Limits.OwnerFactor, 1, 1000)
-	p.number("limits.request_bytes", d.Limits.RequestBytes, 4<<10, 16<<20)
 
 	p.command("notify.command", d.Notify.Command)
 	p.duration("notify.limit", d.Notify.Limit, time.Second, 10*time.Minute)
@@ -132,9 +125,6 @@ func (d Daemon) Validate() error {
 type Client struct {
 	// Authority is the authority's base URL.
 	Authority string `toml:"authority"`
-	// Socket is the absolute path of the authority's Unix socket, preferred
-	// when it is there; empty for the default place in Paths.Runtime.
-	Socket string `toml:"socket"`
 	// AuthorityKey is the public key that the authority must prove to hold; empty
 	// until the first contact has stored it.
 	AuthorityKey string `toml:"authority_key"`
@@ -146,15 +136,14 @@ type Client struct {
 
 // Wait is how the client waits for a person.
 type Wait struct {
-	Limit    time.Duration `toml:"limit"`    // of a call with --wait, in total
-	Interval time.Duration `toml:"interval"` // between questions, where no answer can be held open
+	Limit time.Duration `toml:"limit"` // of a call with --wait, in total
 }
 
 // DefaultClient is the configuration of vogt where no file says otherwise.
 func DefaultClient() Client {
 	return Client{
 		Authority: "http://127.0.0.1:8648",
-		Wait:      Wait{Limit: 15 * time.Minute, Interval: 2 * time.Second},
+		Wait:      Wait{Limit: 15 * time.Minute},
 	}
 }
 
@@ -162,11 +151,9 @@ func DefaultClient() Client {
 func (c Client) Validate() error {
 	var p problems
 	p.baseURL("authority", c.Authority)
-	p.socket("socket", c.Socket)
 	p.word("authority_key", c.AuthorityKey)
 	p.word("agent", c.Agent)
 	p.duration("wait.limit", c.Wait.Limit, time.Second, 7*24*time.Hour)
-	p.duration("wait.interval", c.Wait.Interval, 100*time.Millisecond, time.Minute)
 	return p.err()
 }
 
@@ -203,19 +190,6 @@ func (p *problems) duration(key string, value, least, most time.Duration) {
 func (p *problems) number(key string, value, least, most int) {
 	if value < least || value > most {
 		p.add(key, "%d is not between %d and %d", value, least, most)
-	}
-}
-
-// socket accepts no path and one that the kernel can bind: sun_path holds 108
-// bytes on Linux and 104 elsewhere (unix(7), unix(4)), with a final zero.
-func (p *problems) socket(key, path string) {
-	const longest = 103
-	switch {
-	case path == "":
-	case !filepath.IsAbs(path):
-		p.add(key, "%q is not an absolute path", path)
-	case len(path) > longest:
-		p.add(key, "the path has %d bytes, and a socket's may have %d; choose a shorter one", len(path), longest)
 	}
 }
 
