@@ -27,6 +27,6 @@ func Run(_ context.Context, args []string, stdio Stdio) int {
 	return version.Announced{
 		Name:      "vogt-assistant",
 		Purpose:   "work on described tasks with tools, memory and jobs, each action through Vogt's gate",
-		Meanwhile: "Connect the agent that you already use: `vogt hook --help` lists them",
+		Meanwhile: "Give the agent that you already use an identity with `vogt agent add NAME`, and have it run commands with `vogt run --agent NAME -- COMMAND`",
 	}.Run(args, stdio.Out, stdio.Err)
 }

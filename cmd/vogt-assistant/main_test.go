@@ -20,6 +20,9 @@ func TestRun(t *testing.T) {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			var out bytes.Buffer
 			code := Run(t.Context(), tt.args, Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
+			if strings.Contains(out.String(), "vogt hook") {
+				t.Errorf("it names a command that does not exist:\n%s", &out)
+			}
 			if code != tt.code || !strings.Contains(out.String(), tt.want) {
 				t.Errorf("exit code %d, want %d; output, which must contain %q:\n%s", code, tt.code, tt.want, &out)
 			}

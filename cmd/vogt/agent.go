@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,8 +64,8 @@ func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trust
 	if publicPath != "" {
 		public, err = readPublic(publicPath)
 	} else {
-		if l, err := file.Load(); err == nil {
-			return &client.Error{Kind: client.Decided, Where: folder, Detail: e.text(messages.AgentIsHere, name, l.Email)}
+		if _, err := file.Load(); err == nil {
+			return e.agentExists(name)
 		}
 		var made bool
 		if public, made, err = agentKey(folder, name); made {
@@ -81,6 +82,9 @@ func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trust
 		return err
 	}
 	done, authority, err := e.changeTrust(ctx, trust, api.TrustAgentAdd, map[string]string{"name": name, "public_key": public.String()})
+	if c, ok := errors.AsType[*client.Error](err); ok && c.Status == http.StatusConflict {
+		return e.agentExists(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -100,6 +104,11 @@ func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trust
 		}
 		return line(text)(w)
 	})
+}
+
+// agentExists is the error for a name that is taken, here or at the authority.
+func (e *env) agentExists(name string) error {
+	return withCode(exitUsage, errors.New(e.text(messages.AgentExists, terminal.Visible(name))))
 }
 
 // logInAgent logs an agent in with the key that was made for it.
@@ -188,6 +197,11 @@ func (e *env) changeTrust(ctx context.Context, o trustOptions, operation string,
 		return api.Trust{}, "", err
 	}
 	defer c.Close()
+	if c.Login().Email == "" {
+		if err := e.hasOwner(ctx, c); err != nil {
+			return api.Trust{}, "", err
+		}
+	}
 	keyPath := o.key
 	if keyPath == "" && !c.Login().Agent() {
 		keyPath = c.Login().KeyPath
@@ -204,11 +218,14 @@ func (e *env) changeTrust(ctx context.Context, o trustOptions, operation string,
 	if err != nil {
 		return api.Trust{}, "", err
 	}
-	signature, err := e.sign(ctx, st, "", keyPath)
+	signature, signer, err := e.signAs(ctx, st, "", keyPath)
 	if err != nil {
 		return api.Trust{}, "", err
 	}
 	done, err := c.Confirm(ctx, change, st.Digest(), signature)
+	if err != nil {
+		err = e.keyRefused(ctx, c, err, signer)
+	}
 	return done, c.Authority(), err
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +42,9 @@ otherwise with --for or --always.`,
 				reach = client.Reach{Type: grant.Timed, End: e.now().Add(time.Duration(lasting)).Unix()}
 			case always:
 				reach.Type = grant.Always
+			}
+			if err := lasting.check(e, "--for"); err != nil {
+				return err
 			}
 			return e.approve(cmd.Context(), args[0], reach, note, keyPath)
 		}),
@@ -82,7 +88,7 @@ func (e *env) approve(ctx context.Context, id string, reach client.Reach, note, 
 	if err != nil {
 		return err
 	}
-	signature, err := e.sign(ctx, offer.Statement, offer.Risk, keyPath)
+	signature, signer, err := e.signAs(ctx, offer.Statement, offer.Risk, keyPath)
 	if err != nil {
 		return err
 	}
@@ -91,9 +97,32 @@ func (e *env) approve(ctx context.Context, id string, reach client.Reach, note, 
 		GrantType: reach.Type, ExpiresAt: reach.End, Digest: &digest, Signature: signature, Note: note,
 	})
 	if err != nil {
-		return err
+		return e.keyRefused(ctx, c, err, signer)
 	}
 	return e.print(decided, line(e.text(messages.Approved, terminal.Visible(decided.ID), string(reach.Type))))
+}
+
+// keyRefused says it when an answer was refused because its key is not one of
+// the person's: the authority's own words are for programs.
+func (e *env) keyRefused(ctx context.Context, c *client.Client, refusal error, signer sshkey.Public) error {
+	r, ok := errors.AsType[*client.Error](refusal)
+	if !ok || r.Status != http.StatusForbidden {
+		return refusal
+	}
+	me, err := c.Me(ctx)
+	if err != nil || ownsKey(me, signer) {
+		return refusal
+	}
+	text := e.text(messages.KeyNotYours, signer.Fingerprint(), terminal.Visible(me.Email))
+	return withCode(exitRefused, errors.New(text))
+}
+
+// ownsKey reports whether the authority lists the key for the person.
+func ownsKey(p api.Principal, key sshkey.Public) bool {
+	return slices.ContainsFunc(p.Keys, func(k api.Key) bool {
+		listed, err := sshkey.ParsePublic(k.PublicKey)
+		return err == nil && listed.Equal(key)
+	})
 }
 
 // alreadyDecided is the error for a request that needs no answer any more.
@@ -108,18 +137,25 @@ func (e *env) alreadyDecided(g api.Grant) error {
 // sign shows a statement and signs it with the key in the file at path. The
 // digest is computed here, from what is shown.
 func (e *env) sign(ctx context.Context, st statement.Statement, risk, path string) (string, error) {
+	signature, _, err := e.signAs(ctx, st, risk, path)
+	return signature, err
+}
+
+// signAs is sign, and names the key.
+func (e *env) signAs(ctx context.Context, st statement.Statement, risk, path string) (string, sshkey.Public, error) {
 	if err := e.showSigned(st, risk); err != nil {
-		return "", err
+		return "", sshkey.Public{}, err
 	}
 	path, err := e.absolute(path)
 	if err != nil {
-		return "", err
+		return "", sshkey.Public{}, err
 	}
 	key, err := e.key(ctx, path)
 	if err != nil {
-		return "", err
+		return "", sshkey.Public{}, err
 	}
-	return sshkey.Sign(key, sshkey.NamespaceDecision, []byte(st.Digest().String()))
+	signature, err := sshkey.Sign(key, sshkey.NamespaceDecision, []byte(st.Digest().String()))
+	return signature, key.Public(), err
 }
 
 // showSigned writes to standard error what is going to be signed.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"vogt/internal/audit"
 	"vogt/internal/audit/mask"
 	"vogt/internal/client"
+	"vogt/internal/reading"
 	"vogt/internal/terminal"
 )
 
@@ -41,7 +43,7 @@ func newAuditTailCommand(e *env) *cobra.Command {
 			if count < 1 {
 				return &usageError{text: e.text(messages.BadCount)}
 			}
-			c, err := e.open(cmd.Context())
+			c, err := e.openActing(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -143,7 +145,7 @@ func (e *env) summary(r api.AuditRecord) string {
 		var text string
 		switch {
 		case json.Unmarshal(raw, &argv) == nil:
-			text = strings.Join(mask.Argv(argv), " ")
+			text = reading.Line(mask.Argv(argv))
 		case json.Unmarshal(raw, &text) == nil:
 			text = mask.Text(text)
 		default:
@@ -162,7 +164,7 @@ func newAuditShowCommand(e *env) *cobra.Command {
 		Short: "Show a record, or all records about a grant, in full",
 		Args:  cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			c, err := e.open(cmd.Context())
+			c, err := e.openActing(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -244,20 +246,26 @@ func (e *env) showRecord(w io.Writer, r api.AuditRecord) error {
 
 func newAuditVerifyCommand(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify",
-		Short: "Fetch the whole log and verify every record",
+		Use:   "verify [FILE]",
+		Short: "Verify every record of the log, or of an export of it",
 		Long: `Fetch the whole log, recompute it from its records, and compare it with the
-signed checkpoint and with the one that this machine remembers. Exits with 0
-when everything fits and with 1 when it does not; the first record that does
-not fit is named.`,
-		Args: cobra.NoArgs,
-		RunE: command(func(cmd *cobra.Command, _ []string) error {
+signed checkpoint and with the one that this machine remembers. With FILE, do so
+with an export that was written by "vogt audit export", without asking anybody.
+Exits with 0 when everything fits and with 1 when it does not; the first record
+that does not fit is named.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
 			c, err := e.openOwner(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			report, err := c.VerifyLog(cmd.Context())
+			var report audit.Report
+			if len(args) == 1 {
+				report, err = e.verifyFile(c, args[0])
+			} else {
+				report, err = c.VerifyLog(cmd.Context())
+			}
 			if m, ok := errors.AsType[*audit.Mismatch](err); ok {
 				if e.json {
 					answer := map[string]any{"ok": false, "record": m.Index, "kind": m.Kind, "detail": m.Detail}
@@ -279,6 +287,25 @@ not fit is named.`,
 	}
 }
 
+// verifyFile verifies an export. What is no export does not fit, either.
+func (e *env) verifyFile(c *client.Client, path string) (audit.Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return audit.Report{}, withCode(exitConfig, err)
+	}
+	defer f.Close()
+	found, err := c.VerifyFile(f)
+	if found.Beyond > 0 {
+		e.say(messages.ExportIsOlder, found.Size, found.Beyond)
+	}
+	_, mismatch := errors.AsType[*audit.Mismatch](err)
+	_, ours := errors.AsType[*client.Error](err)
+	if err != nil && !mismatch && !ours {
+		err = withCode(exitMismatch, errors.New(e.text(messages.LogMismatch, err.Error())))
+	}
+	return found.Report, err
+}
+
 func newAuditExportCommand(e *env) *cobra.Command {
 	var masked bool
 	cmd := &cobra.Command{
@@ -297,7 +324,14 @@ out; records that this changed keep their leaf, so that the log still verifies.`
 			if args[0] == "-" {
 				return c.Export(cmd.Context(), e.stdout, masked)
 			}
-			return exportTo(args[0], func(w io.Writer) error { return c.Export(cmd.Context(), w, masked) })
+			var lines lineCounter
+			err = exportTo(args[0], func(w io.Writer) error { return c.Export(cmd.Context(), io.MultiWriter(w, &lines), masked) })
+			if err != nil {
+				return err
+			}
+			records := int(lines) - 1 // the last line is the checkpoint
+			return e.print(map[string]any{"records": records, "file": args[0]},
+				line(e.text(messages.Exported, records, terminal.Visible(args[0]))))
 		}),
 	}
 	cmd.Flags().BoolVar(&masked, "masked", false, "take likely secrets out")
@@ -308,6 +342,9 @@ out; records that this changed keep their leaf, so that the log still verifies.`
 // behind, so that none can be taken for a whole log.
 func exportTo(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return withCode(exitUsage, err)
+	}
 	if err != nil {
 		return withCode(exitConfig, err)
 	}
@@ -319,6 +356,14 @@ func exportTo(path string, write func(io.Writer) error) error {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
+}
+
+// lineCounter counts the lines that are written to it.
+type lineCounter int
+
+func (c *lineCounter) Write(p []byte) (int, error) {
+	*c += lineCounter(bytes.Count(p, []byte("\n")))
+	return len(p), nil
 }
 
 func newAuditAcceptCommand(e *env) *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/internal/quickstart"
+	"vogt/internal/reading"
 	"vogt/internal/terminal"
 )
 
@@ -70,6 +71,11 @@ func (e *env) demo(ctx context.Context, yes bool) (err error) {
 	if e.json {
 		t.out = e.stderr
 	}
+	if !yes {
+		if err := canAsk(); err != nil {
+			return err
+		}
+	}
 	if t.dir, err = os.MkdirTemp("", "vogt-demo-"); err != nil {
 		return err
 	}
@@ -86,11 +92,22 @@ func (e *env) demo(ctx context.Context, yes bool) (err error) {
 	return e.print(map[string]any{"ok": true, "steps": t.steps}, func(io.Writer) error { return nil })
 }
 
+// canAsk refuses, before anything is started, where nobody can be asked.
+func canAsk() error {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return errNobodyToAsk
+	}
+	return tty.Close()
+}
+
+var errNobodyToAsk = &usageError{text: "there is no terminal to ask on; run it with --yes"}
+
 // askYes asks on the controlling terminal.
 func askYes(ctx context.Context, question string) (bool, error) {
 	tty, err := terminal.OpenTTY()
 	if err != nil {
-		return false, &usageError{text: "there is no terminal to ask on; run it with --yes"}
+		return false, errNobodyToAsk
 	}
 	defer tty.Close()
 	answer, err := tty.Prompt(ctx, question)
@@ -235,7 +252,7 @@ func (t *tour) step(text string) {
 // vogtRun shows a command line, runs it, shows what it says and returns that.
 // Another exit code than the expected one ends the tour.
 func (t *tour) vogtRun(want int, args ...string) (string, error) {
-	fmt.Fprintf(t.out, "   $ vogt %s\n", commandLine(args))
+	fmt.Fprintf(t.out, "   $ vogt %s\n", reading.Line(args))
 	var said bytes.Buffer
 	code, err := t.start(args, &said)
 	for line := range strings.Lines(said.String()) {
@@ -296,16 +313,4 @@ func grantIn(said string) (string, error) {
 		}
 	}
 	return "", errors.New("the demonstration went wrong: the pending answer names no grant")
-}
-
-// commandLine writes arguments as one would type them.
-func commandLine(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if arg == "" || strings.ContainsAny(arg, " \t\"'\\$&;|<>(){}*?~#") {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }

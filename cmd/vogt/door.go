@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vogt/cmd/vogt/messages"
 	"vogt/internal/execution"
 	"vogt/internal/flow"
 )
@@ -49,6 +50,18 @@ func (d *duration) Set(text string) error {
 		return err
 	}
 	*d = duration(value)
+	return nil
+}
+
+// longest is what a timed permission may last at most; the authority holds to
+// it as well.
+const longest = 366 * day
+
+// check refuses a permission that no authority would give; flag names it.
+func (d *duration) check(e *env, flag string) error {
+	if time.Duration(*d) > longest {
+		return &usageError{text: flag + ": " + e.text(messages.DurationTooLong, d.String(), formatDuration(longest))}
+	}
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/client"
 	"vogt/internal/config"
@@ -31,6 +33,10 @@ type env struct {
 	json     bool
 	agent    string
 	agentSet bool // --agent was given, perhaps as ""
+
+	asPerson string         // the person as whom "vogt run" asks, for want of --agent
+	called   *cobra.Command // what the command line named, once that is known
+	helpErr  error          // help was asked about a command that does not exist
 }
 
 // getenv looks a variable up as os.Getenv does.
@@ -116,20 +122,54 @@ func (e *env) identity(paths config.Paths) (client.File, error) {
 	return home(paths).Agent(e.agent)
 }
 
-// open returns a client that speaks as the chosen identity.
+// actingAgent lets VOGT_AGENT name the identity where --agent does not: for
+// what an agent does itself, never for what only a person may do.
+func (e *env) actingAgent() {
+	if !e.agentSet {
+		e.agent = e.getenv("VOGT_AGENT")
+	}
+}
+
+// open returns a client that speaks as the identity that --agent names, or as
+// the default one.
 func (e *env) open(ctx context.Context) (*client.Client, error) {
 	paths, err := e.paths()
 	if err != nil {
 		return nil, err
 	}
+	return e.openIdentity(ctx, paths)
+}
+
+// openActing is open for what agents do themselves, see actingAgent.
+func (e *env) openActing(ctx context.Context) (*client.Client, error) {
+	e.actingAgent()
+	return e.open(ctx)
+}
+
+func (e *env) openIdentity(ctx context.Context, paths config.Paths) (*client.Client, error) {
 	file, err := e.identity(paths)
 	if err != nil {
 		return nil, err
 	}
-	return client.Open(file, e.options(ctx, paths))
+	c, err := client.Open(file, e.options(ctx, paths))
+	return c, e.explainAbsent(paths, err)
 }
 
-// openToRun is open for the commands that agents run: there VOGT_AGENT and the
+// explainAbsent turns the lack of a login of an agent into the advice that
+// helps: an agent that was never made here is enrolled, one that was logged
+// out logs in again.
+func (e *env) explainAbsent(paths config.Paths, err error) error {
+	c, ok := errors.AsType[*client.Error](err)
+	if !ok || c.Kind != client.NotLoggedIn || e.agent == "" {
+		return err
+	}
+	if _, statErr := os.Stat(home(paths).AgentFolder(e.agent)); !errors.Is(statErr, fs.ErrNotExist) {
+		return err
+	}
+	return withCode(exitConfig, errors.New(e.text(messages.NoAgentHere, e.agent)))
+}
+
+// openToRun is openActing for the commands that run something: there the
 // configuration may name the agent, too.
 func (e *env) openToRun(ctx context.Context) (*client.Client, config.Client, error) {
 	paths, err := e.paths()
@@ -140,16 +180,11 @@ func (e *env) openToRun(ctx context.Context) (*client.Client, config.Client, err
 	if err != nil {
 		return nil, settings, err
 	}
-	if !e.agentSet {
-		if e.agent = e.getenv("VOGT_AGENT"); e.agent == "" {
-			e.agent = settings.Agent
-		}
+	e.actingAgent()
+	if !e.agentSet && e.agent == "" {
+		e.agent = settings.Agent
 	}
-	file, err := e.identity(paths)
-	if err != nil {
-		return nil, settings, err
-	}
-	c, err := client.Open(file, e.options(ctx, paths))
+	c, err := e.openIdentity(ctx, paths)
 	return c, settings, err
 }
 
@@ -163,11 +198,30 @@ func (e *env) passphrase(ctx context.Context) func(string) ([]byte, error) {
 
 // key loads the person's SSH key from path.
 func (e *env) key(ctx context.Context, path string) (*sshkey.Private, error) {
+	if err := e.notPublic(path); err != nil {
+		return nil, err
+	}
+	if err := client.CheckKeyFile(path); err != nil {
+		return nil, err
+	}
 	key, err := sshkey.LoadPrivate(path, e.passphrase(ctx))
 	if err != nil {
 		return nil, withCode(exitConfig, err)
 	}
 	return key, nil
+}
+
+// notPublic refuses a file with the public half of a key where the private one
+// is wanted. Every other file is left to whoever loads it.
+func (e *env) notPublic(path string) error {
+	if _, err := readPublic(path); err != nil {
+		return nil
+	}
+	private := strings.TrimSuffix(path, ".pub")
+	if private == path {
+		private = "…"
+	}
+	return withCode(exitConfig, errors.New(e.text(messages.PublicHalf, terminal.Visible(path), terminal.Visible(private))))
 }
 
 // absolute makes a path from the command line absolute.

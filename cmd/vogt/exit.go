@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +20,7 @@ import (
 
 // The exit codes, those of sysexits(3) where one fits.
 const (
-	exitMismatch    = 1 // audit verify only
+	exitMismatch    = 1 // of what checks something: it does not hold
 	exitUsage       = 64
 	exitUnavailable = 69
 	exitInternal    = 70
@@ -66,8 +70,52 @@ func command(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Comma
 
 // failure is what is said about an error, and the exit code.
 type failure struct {
-	code  int
-	lines []string
+	code   int
+	title  string // what went wrong; empty when everything has been said already
+	detail string // what exactly; may be empty
+	advice []string
+	hint   string // the authority's advice; may be empty
+}
+
+// report writes a failure to standard error: a line each, or under --json one
+// object on one line.
+func (e *env) report(f failure) {
+	if f.title == "" {
+		return
+	}
+	if e.json {
+		advice := f.advice
+		if f.hint != "" {
+			advice = append(slices.Clip(advice), f.hint)
+		}
+		object := map[string]any{"code": f.code, "title": f.title}
+		if f.detail != "" {
+			object["detail"] = f.detail
+		}
+		if len(advice) > 0 {
+			object["hint"] = strings.Join(advice, "\n")
+		}
+		enc := json.NewEncoder(e.stderr)
+		enc.SetEscapeHTML(false)
+		enc.Encode(map[string]any{"error": object}) // nobody is left to hear of a failure here
+		return
+	}
+	first := f.title
+	if f.detail != "" {
+		first += ": " + f.detail
+	}
+	for _, text := range append([]string{first}, f.advice...) {
+		fmt.Fprintln(e.stderr, "vogt: "+text)
+	}
+	if f.hint != "" {
+		fmt.Fprintln(e.stderr, "vogt: "+e.text(messages.Hint, f.hint))
+	}
+}
+
+// plainFailure is one whose error says everything, in one or several lines.
+func plainFailure(code int, err error) failure {
+	lines := visibleLines(err.Error())
+	return failure{code: code, title: lines[0], advice: lines[1:]}
 }
 
 // explain finds the words and the exit code for an error.
@@ -86,29 +134,46 @@ func (e *env) explain(err error) failure {
 		}
 	}
 	if u, ok := errors.AsType[*usageError](err); ok {
-		return failure{exitUsage, []string{terminal.Visible(u.text), e.text(messages.SeeHelp)}}
+		return e.explainUsage(u)
 	}
 	if c, ok := errors.AsType[*client.Error](err); ok {
 		return e.explainClient(c)
 	}
 	if x, ok := errors.AsType[*execution.Error](err); ok {
-		return failure{x.ExitCode(), []string{e.executionText(x)}}
+		return failure{code: x.ExitCode(), title: e.executionText(x)}
 	}
 	if m, ok := errors.AsType[*flow.MismatchError](err); ok {
-		return failure{exitCannotRun, []string{e.mismatchText(m)}}
+		return failure{code: exitCannotRun, title: e.mismatchText(m)}
 	}
 	// Errors of other parts may bring their own code.
 	if coded, ok := errors.AsType[interface {
 		error
 		ExitCode() int
 	}](err); ok {
-		return failure{coded.ExitCode(), visibleLines(err.Error())}
+		return plainFailure(coded.ExitCode(), err)
 	}
-	return failure{exitInternal, visibleLines(err.Error())}
+	return plainFailure(exitInternal, err)
 }
 
 // usageError is a command line that cannot be understood.
-type usageError struct{ text string }
+type usageError struct {
+	text string
+	line bool // the command's usage line helps
+}
+
+// explainUsage names the help that fits.
+func (e *env) explainUsage(u *usageError) failure {
+	f := failure{code: exitUsage, title: terminal.Visible(u.text)}
+	if e.called == nil || e.called.HasSubCommands() {
+		f.advice = []string{e.text(messages.SeeHelp)}
+		return f
+	}
+	if u.line {
+		f.advice = append(f.advice, e.text(messages.UsageOf, e.called.UseLine()))
+	}
+	f.advice = append(f.advice, e.text(messages.SeeHelpOf, e.called.CommandPath()))
+	return f
+}
 
 func (e *usageError) Error() string { return e.text }
 
@@ -151,25 +216,39 @@ func (e *env) explainClient(c *client.Error) failure {
 	if c.Err != nil {
 		parts = append(parts, terminal.Visible(c.Err.Error()))
 	}
-	f := failure{code: clientCode(c.Kind), lines: []string{head}}
-	if len(parts) > 0 {
-		f.lines[0] += ": " + strings.Join(parts, ": ")
-	}
+	f := failure{code: clientCode(c.Kind), title: head, detail: strings.Join(parts, ": "), hint: terminal.Visible(c.Hint)}
 	switch c.Kind {
 	case client.Forked:
-		f.lines = append(f.lines, e.text(messages.ForkAdvice))
+		f.advice = append(f.advice, e.text(messages.ForkAdvice))
 	case client.Behind:
-		f.lines = append(f.lines, e.text(messages.BehindAdvice))
+		f.advice = append(f.advice, e.text(messages.BehindAdvice))
 	case client.NotLoggedIn:
-		f.lines = append(f.lines, e.text(messages.LoginAdvice))
+		advice := e.text(messages.LoginAdvice)
+		if e.agent != "" {
+			advice = e.text(messages.AgentLoginAdvice, e.agent)
+		}
+		f.advice = append(f.advice, advice)
+	case client.Unreachable:
+		// A status means that it runs, and is busy or about to end.
+		if c.Status == 0 && c.Err != nil && onThisMachine(c.Where) {
+			f.advice = append(f.advice, e.text(messages.StartAdvice))
+		}
 	}
 	for _, path := range c.Evidence {
-		f.lines = append(f.lines, e.text(messages.Evidence, path))
-	}
-	if c.Hint != "" {
-		f.lines = append(f.lines, e.text(messages.Hint, terminal.Visible(c.Hint)))
+		f.advice = append(f.advice, e.text(messages.Evidence, path))
 	}
 	return f
+}
+
+// onThisMachine reports whether an authority's address is one of this machine.
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && a.IsLoopback()
 }
 
 func (e *env) executionText(x *execution.Error) string {
@@ -207,9 +286,12 @@ when signal n ended it. Otherwise:
   78   not configured or not logged in
   126  the command could not be executed
   127  the command was not found
-  130  interrupted while waiting
+  130  interrupted (Ctrl-C) while waiting; the request still waits
 
-"vogt audit verify" exits with 1 when a record of the log does not fit.
+Commands that check something exit with 1 when it does not hold: "vogt audit
+verify" when the log does not fit, "vogt grant receipt" when the receipt does
+not, "vogt doctor" when something failed, "vogt notify --test" when the command
+did.
 
 Messages go to standard error. Standard output belongs to the command that
 runs, or to the answer that was asked for.`

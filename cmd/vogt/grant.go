@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"vogt/internal/client"
 	"vogt/internal/flow"
 	"vogt/internal/grant"
+	"vogt/internal/reading"
 	"vogt/internal/terminal"
 )
 
@@ -22,7 +22,7 @@ func newGrantCommand(e *env) *cobra.Command {
 	return newGroup("grant", "See, answer and use requests and permissions",
 		newGrantListCommand(e), newGrantInboxCommand(e), newGrantShowCommand(e), newGrantStatusCommand(e),
 		newGrantApproveCommand(e), newGrantDenyCommand(e), newGrantRevokeCommand(e),
-		newGrantTokenCommand(e), newGrantRunCommand(e),
+		newGrantTokenCommand(e), newGrantReceiptCommand(e), newGrantRunCommand(e),
 	)
 }
 
@@ -61,7 +61,11 @@ func newGrantInboxCommand(e *env) *cobra.Command {
 // listGrants prints the grants that pass the filter; for an inbox, only what
 // the caller can answer.
 func (e *env) listGrants(ctx context.Context, filter client.Filter, inbox bool) error {
-	c, err := e.open(ctx)
+	open := e.openActing
+	if inbox {
+		open = e.open // only a person answers
+	}
+	c, err := open(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func (e *env) listGrants(ctx context.Context, filter client.Filter, inbox bool) 
 		for _, g := range all {
 			command := ""
 			if g.Request != nil {
-				command = strings.Join(g.Request.Command, " ")
+				command = reading.Line(g.Request.Command)
 			}
 			table.Rows = append(table.Rows, []string{g.ID, string(g.Status), g.Risk, g.Requester, e.age(g.CreatedAt), command})
 		}
@@ -121,7 +125,7 @@ func newGrantShowCommand(e *env) *cobra.Command {
 
 // withGrant opens a client and reads a grant with it.
 func (e *env) withGrant(ctx context.Context, id string, do func(*client.Client, api.Grant) error) error {
-	c, err := e.open(ctx)
+	c, err := e.openActing(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,7 +179,7 @@ func newGrantDenyCommand(e *env) *cobra.Command {
 		Short: "Say no to requests; the login suffices",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			return e.narrow(cmd.Context(), args, func(c *client.Client, id string) (api.Grant, error) {
+			return e.narrow(cmd.Context(), args, e.open, func(c *client.Client, id string) (api.Grant, error) {
 				return c.Deny(cmd.Context(), id, note)
 			})
 		}),
@@ -190,17 +194,20 @@ func newGrantRevokeCommand(e *env) *cobra.Command {
 		Short: "Take requests or permissions back; the login suffices",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			return e.narrow(cmd.Context(), args, func(c *client.Client, id string) (api.Grant, error) {
+			return e.narrow(cmd.Context(), args, e.openActing, func(c *client.Client, id string) (api.Grant, error) {
 				return c.Revoke(cmd.Context(), id)
 			})
 		}),
 	}
 }
 
+// opener opens a client.
+type opener func(context.Context) (*client.Client, error)
+
 // narrow does the same with several grants. One that fails does not keep the
 // others from it.
-func (e *env) narrow(ctx context.Context, ids []string, do func(*client.Client, string) (api.Grant, error)) error {
-	c, err := e.open(ctx)
+func (e *env) narrow(ctx context.Context, ids []string, open opener, do func(*client.Client, string) (api.Grant, error)) error {
+	c, err := open(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,10 +222,11 @@ func (e *env) narrow(ctx context.Context, ids []string, do func(*client.Client, 
 		case failed == nil:
 			failed = err
 		default:
-			for _, text := range e.explain(&commandError{err}).lines {
-				fmt.Fprintln(e.stderr, "vogt: "+text)
-			}
+			e.report(e.explain(&commandError{err}))
 		}
+	}
+	if len(done) == 0 {
+		return failed
 	}
 	err = e.print(done, func(w io.Writer) error {
 		for _, g := range done {
@@ -271,6 +279,9 @@ folder where it was asked for, so call it there. With --wait, vogt waits for
 the answer first; without, it exits with 75 while nobody has answered.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if err := w.check(e); err != nil {
+				return err
+			}
 			if host == "" {
 				var err error
 				if host, err = hostname(); err != nil {

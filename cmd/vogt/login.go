@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -114,7 +116,15 @@ func (e *env) login(ctx context.Context, email, idp, keyPath string, browser boo
 		if keyPath, err = e.absolute(keyPath); err != nil {
 			return err
 		}
-		err = c.LogIn(ctx, email, keyPath)
+		if err = e.notPublic(keyPath); err != nil {
+			return err
+		}
+	}
+	if err := e.hasOwner(ctx, c); err != nil {
+		return err
+	}
+	if keyPath != "" {
+		err = e.loginRefused(c.LogIn(ctx, email, keyPath), email, keyPath)
 	} else {
 		err = e.loginByPage(ctx, c, email)
 	}
@@ -125,6 +135,26 @@ func (e *env) login(ctx context.Context, email, idp, keyPath string, browser boo
 		e.say(messages.ReplacedLogin, terminal.Visible(b.Email), terminal.Visible(b.Authority))
 	}
 	return e.print(identityOf(c.Login()), line(e.text(messages.LoggedIn, terminal.Visible(email), c.Authority())))
+}
+
+// hasOwner refuses an authority that nobody could log in at: a wait for
+// somebody to confirm would be in vain.
+func (e *env) hasOwner(ctx context.Context, c *client.Client) error {
+	h, err := c.Health(ctx)
+	if err == nil && !h.SetUp {
+		err = withCode(exitConfig, errors.New(e.text(messages.NoOwnerYet)))
+	}
+	return err
+}
+
+// loginRefused says what the refusal of a login with a key means to whoever
+// typed it. The authority does not tell a wrong key from an unknown address.
+func (e *env) loginRefused(err error, email, keyPath string) error {
+	if c, ok := errors.AsType[*client.Error](err); ok && c.Kind == client.NotLoggedIn && c.Status == http.StatusUnauthorized {
+		text := e.text(messages.LoginRefused, terminal.Visible(keyPath), terminal.Visible(email))
+		return withCode(exitConfig, errors.New(text))
+	}
+	return err
 }
 
 // loginByPage has a login of this machine confirmed on a page.
@@ -204,13 +234,14 @@ func newWhoamiCommand(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			e.actingAgent()
 			file, err := e.identity(paths)
 			if err != nil {
 				return err
 			}
 			l, err := file.Load()
 			if err != nil {
-				return err
+				return e.explainAbsent(paths, err)
 			}
 			return e.print(identityOf(l), func(w io.Writer) error {
 				s := &sheet{w: w}

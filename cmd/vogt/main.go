@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -50,7 +49,11 @@ func Run(ctx context.Context, args []string, e *env) int {
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	err := root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
+	e.called = called
+	if err == nil {
+		err = e.helpErr
+	}
 	if err == nil {
 		return 0
 	}
@@ -58,8 +61,6 @@ func Run(ctx context.Context, args []string, e *env) int {
 		return exitInterrupted
 	}
 	failure := e.explain(err)
-	for _, line := range failure.lines {
-		fmt.Fprintln(e.stderr, "vogt: "+line)
-	}
+	e.report(failure)
 	return failure.code
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"vogt/cmd/vogt/messages"
@@ -28,11 +30,22 @@ takes it back.`,
 			if err != nil {
 				return err
 			}
-			return e.print(result, line(e.text(messages.Panicked, result.Agents, result.Tokens, result.Grants)))
+			return e.print(result, line(e.text(messages.Panicked,
+				e.count(result.Agents, messages.OneAgent, messages.ManyAgents),
+				e.count(result.Tokens, messages.OneLogin, messages.ManyLogins),
+				e.count(result.Grants, messages.OneGrant, messages.ManyGrants))))
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
 	return cmd
+}
+
+// count says how many there are.
+func (e *env) count(n int64, one, many messages.Key) string {
+	if n == 1 {
+		return e.text(one)
+	}
+	return e.text(many, n)
 }
 
 func newResumeCommand(e *env) *cobra.Command {
@@ -45,21 +58,64 @@ of trust: it is signed with the SSH key of your login, or confirmed on the page
 whose address is printed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			resume := func(params map[string]string, said string) error {
-				_, _, err := e.changeTrust(cmd.Context(), trustOptions{key: ownerKey}, api.TrustAgentResume, params)
-				if err != nil {
-					return err
-				}
-				return e.print(params, line(said))
-			}
+			trust := trustOptions{key: ownerKey}
 			if len(args) == 0 {
-				return resume(map[string]string{}, e.text(messages.AllResumed))
+				return e.resumeAll(cmd.Context(), trust)
 			}
 			return e.withAgent(cmd.Context(), args[0], func(_ *client.Client, p api.Principal) error {
-				return resume(map[string]string{"email": p.Email}, e.text(messages.AgentResumed, terminal.Visible(p.Email)))
+				email := terminal.Visible(p.Email)
+				if !p.Paused {
+					return e.printResumed(nil, e.text(messages.NotPaused, email))
+				}
+				return e.resume(cmd.Context(), trust, p.Email, []string{p.Email}, e.text(messages.AgentResumed, email))
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&ownerKey, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
 	return cmd
+}
+
+// resumeAll lets every agent of the person go on. Without a paused one there is
+// nothing to sign.
+func (e *env) resumeAll(ctx context.Context, trust trustOptions) error {
+	c, err := e.openOwner(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	agents, err := c.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	var paused []string
+	for _, p := range agents {
+		if p.Paused {
+			paused = append(paused, p.Email)
+		}
+	}
+	if len(paused) == 0 {
+		return e.printResumed(nil, e.text(messages.NonePaused))
+	}
+	return e.resume(ctx, trust, "", paused, e.text(messages.AllResumed))
+}
+
+// resume makes the change of trust for one agent, or for all when email is
+// empty.
+func (e *env) resume(ctx context.Context, trust trustOptions, email string, emails []string, said string) error {
+	params := map[string]string{}
+	if email != "" {
+		params["email"] = email
+	}
+	if _, _, err := e.changeTrust(ctx, trust, api.TrustAgentResume, params); err != nil {
+		return err
+	}
+	return e.printResumed(emails, said)
+}
+
+// printResumed answers with who goes on now.
+func (e *env) printResumed(emails []string, said string) error {
+	if emails == nil {
+		emails = []string{}
+	}
+	return e.print(map[string][]string{"resumed": emails}, line(said))
 }

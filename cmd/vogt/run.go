@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -26,6 +27,14 @@ type waiting struct {
 func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the answer")
 	cmd.Flags().Var(&w.timeout, "timeout", "with --wait: how long at most (default: wait.limit in vogt.toml)")
+}
+
+// check refuses flags that contradict each other.
+func (w *waiting) check(e *env) error {
+	if w.timeout > 0 && !w.wait {
+		return &usageError{text: e.text(messages.TimeoutNeedsWait)}
+	}
+	return nil
 }
 
 // limit is how long to wait; zero is not at all.
@@ -65,6 +74,9 @@ exits as the command does (see "vogt help exit-codes").`,
 			case (ask.Type == grant.Timed) != (lasting > 0):
 				return &usageError{text: e.text(messages.TimedNeedsDuration)}
 			}
+			if err := errors.Join(w.check(e), lasting.check(e, "--duration")); err != nil {
+				return err
+			}
 			return e.run(cmd.Context(), ask, w)
 		}),
 	}
@@ -90,6 +102,9 @@ func (e *env) run(ctx context.Context, ask flow.Asking, w waiting) error {
 		return err
 	}
 	defer c.Close()
+	if l := c.Login(); !l.Agent() && e.agent == "" {
+		e.asPerson = l.Email
+	}
 	return e.pass(ctx, c, ask, w.limit(settings))
 }
 
@@ -101,6 +116,9 @@ func (e *env) pass(ctx context.Context, c *client.Client, ask flow.Asking, limit
 		Announce: func(g api.Grant) { e.announce(g, limit) },
 	}
 	result, err := flow.Run(ctx, door, ask)
+	if err != nil && ctx.Err() != nil && result.Grant.Status == grant.Pending {
+		e.say(messages.StillWaits, e.executeLine(result.Grant.ID))
+	}
 	if result.Unreported != nil {
 		e.say(messages.Unreported, terminal.Visible(result.Unreported.Error()))
 	}
@@ -174,6 +192,9 @@ func (e *env) executeLine(id string) string {
 // labels writes what everybody who reads a waiting request needs. The labels
 // are the same in every language.
 func (e *env) labels(g api.Grant, status string) {
+	if e.asPerson != "" {
+		e.say(messages.AsksAsYou, terminal.Visible(e.asPerson))
+	}
 	fmt.Fprintf(e.stderr, "Grant: %s\n", terminal.Visible(g.ID))
 	fmt.Fprintf(e.stderr, "Approve: %s\n", terminal.Visible(g.ApproveURL))
 	fmt.Fprintf(e.stderr, "Status: %s\n", status)

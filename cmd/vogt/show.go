@@ -87,9 +87,7 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 			e.file(s, "Interpreter", &f)
 		}
 		e.file(s, "Folder", c.Cwd)
-		if c.Stdin != nil {
-			s.fact("Input", *c.Stdin)
-		}
+		e.input(s, c.Stdin)
 	}
 	if g.Request.Reason != "" {
 		s.shown("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))
@@ -137,6 +135,15 @@ func (e *env) file(s *sheet, name string, f *statement.File) {
 	s.fact(name, strings.Join(parts, ", "))
 }
 
+// input shows what is bound of standard input.
+func (e *env) input(s *sheet, stdin *string) {
+	if stdin == nil {
+		s.fact("Input", e.text(messages.NotBound))
+		return
+	}
+	s.fact("Input", *stdin)
+}
+
 // showStatement writes everything that a signature over st covers.
 func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) error {
 	s := &sheet{w: w}
@@ -173,11 +180,7 @@ func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) er
 	number("Run as uid", st.RunAsUID)
 	s.list("Groups", st.RunAsGroups)
 	number("Caller uid", st.CallerUID)
-	if st.Stdin != nil {
-		s.fact("Input", *st.Stdin)
-	} else {
-		s.fact("Input", e.text(messages.NotBound))
-	}
+	e.input(s, st.Stdin)
 	if st.Environment != nil {
 		s.list("Environment", st.Environment)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/internal/quickstart"
+	"vogt/internal/reading"
 	"vogt/internal/sshkey"
 )
 
@@ -109,7 +110,11 @@ func (f ownerFlags) read(headless bool) (*quickstart.Owner, error) {
 	if err != nil {
 		return nil, badKey(fmt.Errorf("%s: %w", f.keyFile, err))
 	}
-	return &quickstart.Owner{Email: f.email, Name: f.name, PublicKey: key.String()}, nil
+	owner := &quickstart.Owner{Email: f.email, Name: f.name, PublicKey: key.String()}
+	if private, ok := strings.CutSuffix(f.keyFile, ".pub"); ok {
+		owner.KeyFile = reading.Line([]string{private})
+	}
+	return owner, nil
 }
 
 func badKey(err error) error {

@@ -13,12 +13,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/api"
 	"vogt/internal/client"
 	"vogt/internal/client/clienttest"
 	"vogt/internal/execution"
@@ -156,7 +160,9 @@ func TestNothingRunsUnderALyingAuthority(t *testing.T) {
 		}, exitRefused},
 		{"approved for another command", grants(func(g map[string]any) { g["request"].(map[string]any)["command"] = []any{"rm"} }), exitCannotRun},
 		{"approved without a request", grants(func(g map[string]any) { delete(g, "request") }), exitInternal},
-		{"approved for another grant", grants(func(g map[string]any) { g["id"] = "x" }), exitUsage},
+		{"approved for another grant", grants(func(g map[string]any) { g["id"] = "0000000f-0000-4000-8000-000000000000" }), exitUsage},
+		{"approved for a grant without a name", grants(func(g map[string]any) { g["id"] = "x" }), exitInternal},
+		{"consume without a receipt", lie("/consume", func(c map[string]any) { delete(c, "receipt") }), exitRefused},
 		{"an unknown state", grants(func(g map[string]any) { g["status"] = "approvedd" }), exitRefused},
 		{"no state", grants(func(g map[string]any) { g["status"] = "" }), exitInternal},
 		{"consume without acknowledgement", lie("/consume", func(c map[string]any) { delete(c, "use_id") }), exitInternal},
@@ -384,11 +390,20 @@ func TestInterruptedWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	u.ctx = ctx
 	marker := filepath.Join(t.TempDir(), "ran")
-	ended := make(chan result)
+	ended, waits := make(chan result), make(chan struct{})
+	var once sync.Once
+	a.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Has("wait") {
+			once.Do(func() { close(waits) })
+		}
+		return false
+	}
 	go func() { ended <- u.vogt("run", "--agent", "bot", "--wait", "--", "touch", marker) }()
 	g := a.AwaitGrants(1)[0]
+	<-waits
 	cancel(errors.New("interrupt"))
-	if r := <-ended; r.code != exitInterrupted {
+	r := <-ended
+	if want := "the request still waits; Execute: vogt grant run " + g.ID + " --wait --agent bot\n"; r.code != exitInterrupted || !strings.HasSuffix(r.stderr, want) {
 		t.Errorf("exit code %d\n%s", r.code, r.stderr)
 	}
 	if got := a.Grant(g.ID).Status; got != grant.Pending {
@@ -519,7 +534,8 @@ func TestNotifyTest(t *testing.T) {
 	}
 	vogt := program(t, "vogt") // it starts itself again
 	for command, want := range map[string]int{
-		`["sh", "-c", "test \"$VOGT_RISK\" = low"]`: 0, `["sh", "-c", "echo no >&2; exit 3"]`: exitCannotRun, `[]`: exitConfig,
+		`["sh", "-c", "test \"$VOGT_RISK\" = low"]`: 0, `["sh", "-c", "echo no >&2; exit 3"]`: 1, `["/nosuch"]`: exitCannotRun, `[]`: exitConfig,
+		`["sh", "-c", "test \"$VOGT_OWNER $VOGT_APPROVE_URL\" = \"you http://vogt.localhost:8648/grants/$VOGT_GRANT_ID\""]`: 0,
 	} {
 		text := "[notify]\ncommand = " + command + "\n"
 		if err := os.WriteFile(filepath.Join(config, "vogtd.toml"), []byte(text), 0o600); err != nil {
@@ -530,6 +546,148 @@ func TestNotifyTest(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Errorf("%s: exit code %d, want %d (%v)\n%s", command, got, want, err, out)
+		}
+		said := map[int]string{1: "exited with 3", exitConfig: filepath.Join(config, "vogtd.toml") + ":\nvogt: [notify]\nvogt: command = ["}[want]
+		if want != exitConfig && !strings.Contains(string(out), "vogt down; vogt up") || !strings.Contains(string(out), said) {
+			t.Errorf("%s: it said:\n%s", command, out)
+		}
+	}
+}
+
+// A test speaks of the authority that is configured and of its owner.
+func TestNotifyTestNamesTheAuthority(t *testing.T) {
+	a, u := newOwner(t)
+	text := fmt.Sprintf("[notify]\ncommand = [\"sh\", \"-c\", 'test \"$VOGT_OWNER $VOGT_APPROVE_URL\" = \"%s %s/grants/$VOGT_GRANT_ID\"']\n", ownerEmail, a.URL)
+	if err := os.WriteFile(filepath.Join(u.home, "config", "vogtd.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program(t, "vogt"), "notify", "--test")
+	cmd.Env = []string{"VOGT_HOME=" + u.home, "HOME=" + u.home, "PATH=" + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Nobody waits for a confirmation that nobody can give.
+func TestAuthorityWithoutOwner(t *testing.T) {
+	a, u := clienttest.New(t), newUser(t)
+	a.Lie = func(path string, _ http.Header, answer map[string]any) {
+		if path == "/api/health" {
+			answer["set_up"] = false
+		}
+	}
+	for _, args := range [][]string{
+		{"login", ownerEmail, "--idp", a.URL, "--browser"}, {"agent", "add", "bot", "--idp", a.URL},
+	} {
+		if r := u.vogt(args...); r.code != exitConfig || !strings.Contains(r.stderr, "nobody owns this authority yet; run: vogt up") {
+			t.Errorf("%q: exit code %d\n%s", args, r.code, r.stderr)
+		}
+	}
+}
+
+// An export that is older than what is remembered cannot be compared with that.
+func TestVerifyOfAnOlderExport(t *testing.T) {
+	a, u := newOwner(t)
+	file := filepath.Join(t.TempDir(), "log.jsonl")
+	u.must("audit", "export", file)
+	a.Write("more")
+	u.must("grant", "list")
+	a.Stop()
+	r := u.must("audit", "verify", file)
+	if want := fmt.Sprintf("the export has %d records and this machine remembers %d,", a.Size()-1, a.Size()); !strings.Contains(r.stderr, want) {
+		t.Errorf("it said:\n%s%s", r.stdout, r.stderr)
+	}
+}
+
+// A name that is taken at the authority is no reason to try again.
+func TestAgentNameIsTaken(t *testing.T) {
+	a, u := newOwner(t)
+	a.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api/trust" {
+			return false
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"title":"An agent with this name already exists","status":409}`)
+		return true
+	}
+	r := u.vogt("agent", "add", "other")
+	if r.code != exitUsage || r.stdout != "" || !strings.Contains(r.stderr, "vogt agent rotate-key other; or use another name") {
+		t.Errorf("exit code %d\n%s", r.code, r.stderr)
+	}
+}
+
+// A receipt with any part that does not fit proves nothing, and says which.
+func TestReceiptThatDoesNotHold(t *testing.T) {
+	a, u := newOwner(t)
+	id := u.ask("echo", "hello")
+	u.must("grant", "approve", id)
+	receipt := func(change func(answer map[string]any)) func(string, http.Header, map[string]any) {
+		return func(path string, _ http.Header, answer map[string]any) {
+			if strings.HasSuffix(path, "/receipt") {
+				change(answer)
+			}
+		}
+	}
+	set := func(name string, value any) func(string, http.Header, map[string]any) {
+		return receipt(func(answer map[string]any) { answer[name] = value })
+	}
+	for part, lie := range map[string]func(string, http.Header, map[string]any){
+		"grant":      receipt(func(answer map[string]any) { answer["statement"].(map[string]any)["grant_id"] = "other" }),
+		"digest":     receipt(func(answer map[string]any) { answer["statement"].(map[string]any)["argv"] = []string{"echo", "evil"} }),
+		"checkpoint": set("checkpoint", "forged"),
+		"inclusion":  receipt(func(answer map[string]any) { answer["proof"].(map[string]any)["hashes"] = []string{} }),
+		"record":     set("decided_by", "mallory@example.com"),
+		"record ":    set("strength", "passkey"),
+		"record  ":   set("evidence", map[string]string{"kind": "sshsig"}),
+		"record   ":  set("record", 10_000),
+		"inclusion ": func(path string, _ http.Header, answer map[string]any) {
+			if strings.HasSuffix(path, "/records") {
+				for _, r := range answer["records"].([]any) {
+					r.(map[string]any)["time"] = 1
+				}
+			}
+		},
+	} {
+		a.Lie = lie
+		r := u.vogt("grant", "receipt", id)
+		want := "vogt: the receipt of " + id + " does not hold: " + strings.TrimSpace(part) + ": "
+		if r.code != exitMismatch || r.stdout != "" || !strings.HasPrefix(r.stderr, want) {
+			t.Errorf("%s: exit code %d\n%s%s", part, r.code, r.stdout, r.stderr)
+		}
+		if r := u.vogt("grant", "receipt", id, "--json"); r.code != exitMismatch || !strings.Contains(r.stdout, `"ok":false`) {
+			t.Errorf("%s: exit code %d\n%s", part, r.code, r.stdout)
+		}
+	}
+	a.Lie = nil
+	u.must("grant", "receipt", id)
+}
+
+// One line of the log shows a command as a shell would read it.
+func TestSummaryQuotes(t *testing.T) {
+	e := &env{}
+	got := e.summary(api.AuditRecord{Body: []byte(`{"command":["echo","two words","$HOME","--password=hunter2hunter2"]}`)})
+	if want := `command=echo 'two words' '$HOME' '--password=[masked]'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Nothing is begun where nobody can be asked.
+func TestDemoWithoutTerminal(t *testing.T) {
+	cmd := exec.Command(program(t, "vogt"), "demo")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no controlling terminal
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitUsage || out.Len() > 0 || !strings.Contains(errs.String(), "--yes") {
+		t.Errorf("%v\n%s%s", err, &out, &errs)
+	}
+}
+
+func TestCounts(t *testing.T) {
+	e := &env{}
+	for n, want := range map[int64]string{0: "0 agents", 1: "1 agent", 2: "2 agents"} {
+		if got := e.count(n, messages.OneAgent, messages.ManyAgents); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -645,7 +803,7 @@ func TestExitCodes(t *testing.T) {
 		exitUsage: true, exitUnavailable: true, exitInternal: true, exitSpent: true, exitRefused: true, exitConfig: true, exitCannotRun: true, 127: true,
 	}
 	for k := client.Malformed; k <= client.NotConfirmed; k++ {
-		if f := e.explain(&commandError{&client.Error{Kind: k}}); !known[f.code] || f.lines[0] == "" {
+		if f := e.explain(&commandError{&client.Error{Kind: k}}); !known[f.code] || f.title == "" {
 			t.Errorf("client kind %q: %+v", k, f)
 		}
 	}

@@ -58,6 +58,11 @@ func TestStolenCookie(t *testing.T) {
 	key := b.addKey()
 	b.addKey() // another, so that the account keeps one
 
+	second := b.secondPasskey()
+	managed := d.API.NewKey("managed")
+	var added api.Key
+	d.API.Manager().Post("/api/admin/users/"+url.PathEscape(mara)+"/ssh-keys", map[string]string{"publicKey": managed.Line}).Into(&added)
+
 	// In an order in which each can succeed.
 	targets := []target{
 		{"POST /p/grants/{id}/passkey", "/p/grants/" + asked + "/passkey", map[string]any{"grant_type": "once", "digest": digest(asked)}, 200},
@@ -72,6 +77,9 @@ func TestStolenCookie(t *testing.T) {
 		{"POST /p/passkeys/{id}/remove", "/p/passkeys/" + used.ID + "/remove", struct{}{}, 404},
 		{"POST /p/agents/{email}/{act}", "/p/agents/" + url.PathEscape(agent.Email) + "/pause", struct{}{}, 200},
 		{"POST /p/panic", "/p/panic", struct{}{}, 200},
+		{"POST /p/keys", "/p/keys", map[string]any{"public_key": d.API.NewKey("fourth").Line}, 200},
+		{"POST /p/keys/{id}/remove", "/p/keys/" + added.ID + "/remove", struct{}{}, 404},
+		{"POST /p/passkeys/{id}/remove", "/p/passkeys/" + second + "/remove", struct{}{}, 404},
 		{"POST /p/sessions/{id}/revoke", "/p/sessions/" + b.session + "/revoke", struct{}{}, 401},
 	}
 	wantEvery(t, targets)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"vogt/internal/api"
 	"vogt/internal/authoritytest"
 	"vogt/internal/pages"
 	"vogt/internal/passkey/passkeytest"
@@ -95,6 +96,45 @@ func setUp(t *testing.T, d *vogtdtest.Daemon) *browser {
 		t.Fatalf("set-up signed nobody in: %v", b.cookies)
 	}
 	return b
+}
+
+// secondPasskey adds a passkey of another device, as the account page does, and
+// returns its name. The browser goes on in the session that comes with it.
+func (b *browser) secondPasskey() string {
+	b.t.Helper()
+	var next struct{ Location string }
+	b.decide("/p/trust", map[string]any{"operation": api.TrustPasskeyAdd, "params": map[string]string{}}).Into(&next)
+	path := strings.TrimPrefix(next.Location, "/trust/")
+	digest := trustDigest(b.t, b, path)
+	assertion := b.assert("/p/trust/"+path+"/passkey", map[string]any{"digest": digest})
+	b.decide("/p/trust/"+path+"/confirm", map[string]any{"digest": digest, "response": assertion}).Into(&next)
+	token, ok := strings.CutPrefix(next.Location, "/register?token=")
+	if !ok {
+		b.t.Fatalf("confirming leads to %q", next.Location)
+	}
+	var c struct {
+		Ceremony string
+		Options  json.RawMessage
+	}
+	b.post("/p/register/options", map[string]string{"token": token}).Into(&c)
+	response, err := passkeytest.New(b.d.API.Pages, b.passkeys.RPID).Create(c.Options)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	spki, err := x509.MarshalPKIXPublicKey(b.key.Public())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var in struct{ Session string }
+	b.post("/p/register/verify", map[string]any{
+		"ceremony": c.Ceremony, "response": json.RawMessage(response), "proof_key": base64.StdEncoding.EncodeToString(spki),
+	}).Into(&in)
+	b.session = in.Session
+	var made struct{ ID string }
+	if err := json.Unmarshal(response, &made); err != nil {
+		b.t.Fatal(err)
+	}
+	return made.ID
 }
 
 // do makes a call on the pages' host with the browser's cookies.

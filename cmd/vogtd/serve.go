@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"vogt/internal/authority"
@@ -92,6 +91,9 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		},
 		Checkpointed: func(text string) { keepCheckpoint(checkpoint, text, log) },
 	})
+	if errors.Is(err, store.ErrCorrupt) {
+		return fail(exitConfig, err) // starting again would not help
+	}
 	if err != nil {
 		return err
 	}
@@ -115,14 +117,15 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		return fail(exitUnavailable, err)
 	}
 	defer controls.Close()
+	most := mostConnections(openFiles())
 	info := control.Info{Listen: listener.Addr().String(), Version: version.String(), Stop: stop}
 	ready := func() error {
 		return supervise.Ready(map[string]any{"pid": os.Getpid(), "issuer": issuer, "pages": origin})
 	}
 	log.Info("serving", "issuer", issuer, "pages", origin, "data", s.data, "bearer_decisions", cfg.BearerDecisions)
 	return together(ctx, ready,
-		func(ctx context.Context) error { return serveHTTP(ctx, listener, handler, log) },
-		func(ctx context.Context) error { return serveHTTP(ctx, controls, control.New(a, info), log) },
+		func(ctx context.Context) error { return serveHTTP(ctx, listener, handler, most, log) },
+		func(ctx context.Context) error { return serveHTTP(ctx, controls, control.New(a, info), most, log) },
 		a.Run,
 		func(ctx context.Context) error { notifier.Run(ctx); return ctx.Err() },
 	)
@@ -157,15 +160,17 @@ func together(ctx context.Context, ready func() error, parts ...func(context.Con
 //
 // http.Server.Shutdown would close a connection whose request it reads after
 // its begin, without an answer. Here the socket lives on for the next worker,
-// so whoever has a connection to this one gets an answer from it.
-func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+// so whoever has a connection to this one gets an answer from it. At most most
+// connections are open at a time, see connections.
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler, most int, log *slog.Logger) error {
 	base, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	conns := newConnections()
+	conns := newConnections(most)
 	server := &http.Server{
 		Handler: limitBodies(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: conns.open,
 		ConnState:   conns.note,
 		// "OPTIONS *" is for the handler, too, which knows the names.
 		DisableGeneralOptionsHandler: true,
@@ -198,61 +203,6 @@ func limitBodies(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// connections knows what each connection of a server is doing.
-type connections struct {
-	mu      sync.Mutex
-	states  map[net.Conn]http.ConnState
-	changed chan struct{} // has room for one: something changed
-}
-
-func newConnections() *connections {
-	return &connections{states: map[net.Conn]http.ConnState{}, changed: make(chan struct{}, 1)}
-}
-
-// note is the server's ConnState hook.
-func (c *connections) note(conn net.Conn, s http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s == http.StateClosed || s == http.StateHijacked {
-		delete(c.states, conn)
-	} else {
-		c.states[conn] = s
-	}
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (c *connections) count(s http.ConnState) (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, state := range c.states {
-		if state == s {
-			n++
-		}
-	}
-	return n
-}
-
-// drain waits until every call has been answered, but no longer than limit. A
-// connection on which nothing has come yet may bring its call until patience is
-// over; browsers open some that they never use.
-func (c *connections) drain(patience, limit time.Duration) {
-	soon, late := time.NewTimer(patience), time.NewTimer(limit)
-	defer soon.Stop()
-	defer late.Stop()
-	for patient := true; c.count(http.StateActive) > 0 || patient && c.count(http.StateNew) > 0; {
-		select {
-		case <-c.changed:
-		case <-soon.C:
-			patient = false
-		case <-late.C:
-			return
-		}
-	}
 }
 
 // listen takes the socket from the parent or systemd, else binds it itself.

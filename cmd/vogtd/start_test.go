@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"vogt/internal/authority"
+	"vogt/internal/store"
 	"vogt/internal/store/sqlite"
 	"vogt/internal/vogtdtest"
 )
@@ -220,4 +223,32 @@ func TestCorruptDatabase(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShortLog: a log that has lost its last records is named, and is no reason
+// to start again and again.
+func TestShortLog(t *testing.T) {
+	home := vogtdtest.NewHome(t)
+	data := filepath.Join(home, "data")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Migrations: store.Migrations(), Ballast: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = authority.New(t.Context(), authority.DefaultConfig("http://127.0.0.1:1", "http://vogt.localhost:1"), authority.Deps{DB: db})
+	if err == nil {
+		err = db.Update(t.Context(), func(tx store.Tx) error {
+			_, err := tx.Exec(`DELETE FROM log_records WHERE idx = 1`)
+			return err
+		})
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	both(t, func(t *testing.T, serve bool) {
+		r := vogtdtest.Refuse(t, vogtdtest.Options{Home: home, Serve: serve})
+		refused(t, r, exitConfig, "the log is shorter than its tree: record 1 is missing", "restore the last backup")
+	})
 }

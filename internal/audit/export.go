@@ -24,6 +24,10 @@ const MaxLine = 64 << 20
 //	{"index":2,"type":"…","time":…,"leaf":"hex","masked":true,"body":{…}}
 //	{"checkpoint":"…"}
 //
+// An authority that cannot go on says so in a last line {"problem":{…}}, an RFC
+// 9457 problem document, instead of the checkpoint; readers return an
+// *EndedEarly.
+//
 // A body is written byte for byte, since the leaf is over its bytes. A masked
 // record has no salt: with it, what was masked could be guessed and checked.
 type Exporter struct {
@@ -136,6 +140,79 @@ func appendCheckpoint(b []byte, text string) []byte {
 	return append(b, "}\n"...)
 }
 
+// Problem is what an authority says when it cannot finish an export.
+type Problem struct {
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint"`
+	Status int    `json:"status"`
+}
+
+// EndedEarly is an export without its end: nothing in it is proven, however far
+// it came.
+type EndedEarly struct {
+	Records int64    // whole records that were read
+	Problem *Problem // what the authority said about it; nil when nothing
+	Err     error    // why reading failed; nil when the export just ended
+}
+
+func (e *EndedEarly) Error() string {
+	text := fmt.Sprintf("audit: export: it ends after %s without a checkpoint", count(e.Records, "record"))
+	switch {
+	case e.Problem != nil:
+		return text + ": the authority could not go on: " + e.Problem.text()
+	case e.Err != nil:
+		return fmt.Sprintf("%s: it was cut off: %v", text, e.Err)
+	}
+	return text + ": it was cut off"
+}
+
+func (e *EndedEarly) Unwrap() error { return e.Err }
+
+// Mismatch is the verdict on a log of size records whose export ended early. A
+// size of zero is unknown.
+func (e *EndedEarly) Mismatch(size int64) *Mismatch {
+	m := &Mismatch{Kind: Missing, Index: e.Records, cause: e}
+	switch {
+	case size > e.Records:
+		m.Detail = fmt.Sprintf("it is missing: the export ended after %d of %s", e.Records, count(size, "record"))
+	case size > 0:
+		m.Detail = fmt.Sprintf("the export ended after %s, before the checkpoint that must follow", count(e.Records, "record"))
+	default:
+		m.Detail = fmt.Sprintf("it or the checkpoint is missing: the export ended after %s", count(e.Records, "record"))
+	}
+	switch {
+	case e.Problem != nil:
+		m.Detail += "; the authority says: " + e.Problem.text()
+	case e.Err != nil:
+		m.Detail += ": " + e.Err.Error()
+	}
+	return m
+}
+
+// text is the detail, which stands alone, or what there is of the rest, in
+// quotes: they are words of a stranger.
+func (p Problem) text() string {
+	switch {
+	case p.Detail != "":
+		return fmt.Sprintf("%.500q", p.Detail)
+	case p.Title != "":
+		return fmt.Sprintf("%.500q", p.Title)
+	}
+	return fmt.Sprintf("status %d", p.Status)
+}
+
+// parseProblem reads the last line of an export that could not be finished.
+func parseProblem(line []byte) *Problem {
+	var v struct {
+		Problem *Problem `json:"problem"`
+	}
+	if !bytes.HasPrefix(line, []byte(`{"problem":`)) || json.Unmarshal(line, &v) != nil {
+		return nil
+	}
+	return v.Problem
+}
+
 // parseLine reads one line with its newline: a record, or the checkpoint.
 func parseLine(line []byte) (rec exportLine, checkpoint *string, err error) {
 	var v struct {
@@ -187,13 +264,18 @@ func readExport(r io.Reader, limit int, yield func(exportLine) error) (string, e
 	var buf []byte
 	for n := 1; ; n++ {
 		line, err := readLine(lines, buf[:0], limit)
+		early := &EndedEarly{Records: int64(n - 1)}
 		switch {
-		case err == io.EOF && len(line) == 0:
-			return "", fmt.Errorf("audit: export: it ends after line %d without a checkpoint: it was cut off", n-1)
+		case errors.Is(err, errTooLong):
+			return "", fmt.Errorf("audit: export: line %d: it is longer than %d MiB", n, limit>>20)
 		case err == io.EOF:
-			return "", fmt.Errorf("audit: export: line %d was cut off", n)
+			return "", early
 		case err != nil:
-			return "", fmt.Errorf("audit: export: line %d: %w", n, err)
+			early.Err = err
+			return "", early
+		}
+		if early.Problem = parseProblem(line); early.Problem != nil {
+			return "", early
 		}
 		rec, checkpoint, err := parseLine(line)
 		if err != nil {
@@ -212,12 +294,14 @@ func readExport(r io.Reader, limit int, yield func(exportLine) error) (string, e
 	}
 }
 
+var errTooLong = errors.New("line too long")
+
 // readLine appends a line with its newline to buf.
 func readLine(r *bufio.Reader, buf []byte, limit int) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(buf)+len(part) > limit {
-			return nil, fmt.Errorf("it is longer than %d MiB", limit>>20)
+			return nil, errTooLong
 		}
 		buf = append(buf, part...)
 		if err != bufio.ErrBufferFull {
@@ -277,6 +361,12 @@ func (e *Export) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		out[i] = e.hashes[index]
 	}
 	return out, nil
+}
+
+// CheckExport reads an export to its end and verifies the form only.
+func CheckExport(r io.Reader) error {
+	_, err := readExport(r, MaxLine, func(exportLine) error { return nil })
+	return err
 }
 
 // VerifyExport is Verify for an export: it reads it once, holds one record at

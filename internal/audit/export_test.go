@@ -12,7 +12,13 @@ import (
 func exported(t testing.TB, size int) (text string, a authority, against []Checkpoint) {
 	t.Helper()
 	a = newAuthority(t, "vogt/x/log", 1)
-	l := newLog(t, size)
+	l := newLog(t, 3)
+	told := testRecord(3)
+	told.Type, told.Body = ErasureType, []byte(`{"index":2}`)
+	if _, err := Append(l, told); err != nil {
+		t.Fatal(err)
+	}
+	extend(t, l, size)
 	head := a.sign(t, l, int64(size))
 	against = []Checkpoint{a.sign(t, l, int64(size/2))}
 	var b bytes.Buffer
@@ -310,3 +316,42 @@ func onlyUnprovenDiffers(a, b string) bool {
 	}
 	return true
 }
+
+// An export that ends early is told apart from one that is wrong: how far it
+// came, and what the authority said.
+func TestExportThatEndsEarly(t *testing.T) {
+	text, a, against := exported(t, 100)
+	lines := strings.SplitAfter(text, "\n")
+	whole := strings.Join(lines[:58], "")
+	const problem = `{"problem":{"type":"about:blank","title":"The authority is stopping","status":503,"detail":"Try again.","hint":"later"}}` + "\n"
+	cut := errors.New("connection reset")
+	for _, tt := range []struct {
+		name    string
+		in      io.Reader
+		records int64
+		want    string
+		problem bool
+		cause   error
+	}{
+		{"between lines", strings.NewReader(whole), 58, "after 58 records", false, nil},
+		{"within a line", strings.NewReader(whole + lines[58][:20]), 58, "after 58 records", false, nil},
+		{"nothing", strings.NewReader(""), 0, "after 0 records", false, nil},
+		{"broken off", io.MultiReader(strings.NewReader(whole), failing{cut}), 58, "connection reset", false, cut},
+		{"with a problem", strings.NewReader(whole + problem), 58, "could not go on: \"Try again.\"", true, nil},
+		{"only a problem", strings.NewReader(problem), 0, "could not go on", true, nil},
+	} {
+		_, err := VerifyExport(tt.in, a.key, against)
+		e, ok := errors.AsType[*EndedEarly](err)
+		if !ok || e.Records != tt.records || !strings.Contains(err.Error(), tt.want) || (e.Problem != nil) != tt.problem || tt.cause != nil && !errors.Is(err, tt.cause) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	// It ends the export: nothing that follows is believed.
+	if _, err := VerifyExport(strings.NewReader(problem+text), a.key, against); err == nil {
+		t.Error("an export went on after its problem")
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -28,8 +29,8 @@ type Report struct {
 	Origin string
 	Size   int64 // records verified
 	Erased int64 // of these only the leaf is left; type and time are unproven
-	// ErasedAt are their indexes. Nothing in the tree tells who erased a record:
-	// each should be named by another record that tells of the erasure.
+	// ErasedAt are their indexes. Each is named by a later record of type
+	// ErasureType, or the log would not have fitted.
 	ErasedAt []int64
 	Masked   int64 // of these only the leaf was verified, not what is shown
 	Nodes    int64 // stored hashes that were compared; none in an export
@@ -106,7 +107,27 @@ const (
 	Extra         Kind = "extra"          // a record is there that was never signed
 	RootDiffers   Kind = "root-differs"   // records and hashes fit each other, but not what was signed
 	BadCheckpoint Kind = "bad-checkpoint" // the checkpoint itself is not a signed one of this log
+
+	// ErasedUnauthorised is a record that was emptied, of which no later record
+	// tells. The tree cannot tell it from one that was erased by right.
+	ErasedUnauthorised Kind = "erased-unauthorised"
 )
+
+// ErasureType is the type of the records that tell of an erasure. The body names
+// the record that was erased: {"index":N,…}. It counts only when it was appended
+// after N, is still there, and fits its leaf.
+const ErasureType = "erasure"
+
+// erasureOf is the index that a record of type ErasureType names.
+func erasureOf(r Record) (index int64, ok bool) {
+	var body struct {
+		Index *int64 `json:"index"`
+	}
+	if r.Type != ErasureType || json.Unmarshal(r.Body, &body) != nil || body.Index == nil {
+		return 0, false
+	}
+	return *body.Index, *body.Index >= 0 && *body.Index < r.Index
+}
 
 // Mismatch names the first record that does not fit.
 type Mismatch struct {
@@ -191,6 +212,10 @@ type checker struct {
 	pending []int64     // stored-hash indexes yet to be compared
 	want    []tlog.Hash // what they must be
 
+	bare    map[int64]struct{} // erased records of which no record has told yet
+	misfits []misfit           // the first records that do not give their leaf
+	leaves  []timedLeaf        // of all records, as long as they are not too many
+	crowded bool               // they were too many
 	suspect *suspect
 	stop    *Mismatch
 	passed  int64  // size of the largest point that fitted
@@ -200,7 +225,7 @@ type checker struct {
 }
 
 func newChecker(origin string, against []Checkpoint) (*checker, error) {
-	k := &checker{report: Report{Origin: origin}}
+	k := &checker{report: Report{Origin: origin}, bare: map[int64]struct{}{}}
 	for _, c := range against {
 		if c.Origin != origin {
 			return nil, badCheckpoint(fmt.Errorf("a remembered checkpoint is of the log %q, not of %q", c.Origin, origin))
@@ -241,13 +266,20 @@ func (k *checker) record(r Record, masked bool) error {
 	case r.Erased():
 		k.report.Erased++
 		k.report.ErasedAt = append(k.report.ErasedAt, r.Index)
+		k.bare[r.Index] = struct{}{}
 	case len(r.Salt) != SaltSize:
 		why = fmt.Sprintf("its salt has %d bytes instead of %d", len(r.Salt), SaltSize)
 	default:
 		if leaf = LeafOf(r.Type, r.Time, r.Salt, r.Body); leaf != r.Leaf {
 			why = "its type, time, salt or body was changed: they do not give its leaf"
+			if len(k.misfits) < maxMisfits {
+				k.misfits = append(k.misfits, misfit{index: r.Index, own: leaf, stored: r.Leaf})
+			}
+		} else if index, ok := erasureOf(r); ok {
+			delete(k.bare, index)
 		}
 	}
+	k.remember(timedLeaf{tlog.RecordHash(leaf[:]), r.Time})
 	if why != "" && k.suspect == nil {
 		// Earlier records come first, and their hashes may still wait.
 		if err := k.flush(); err != nil {
@@ -387,13 +419,22 @@ func (k *checker) mismatch(src Source, c Checkpoint) *Mismatch {
 		return &Mismatch{Kind: Missing, Index: c.Size,
 			Detail: fmt.Sprintf("the signed checkpoint ends before it, but a remembered one has %s: the log was set back", count(k.limit, "record"))}
 	}
+	for _, index := range k.report.ErasedAt {
+		if _, untold := k.bare[index]; untold {
+			return &Mismatch{Kind: ErasedUnauthorised, Index: index,
+				Detail: fmt.Sprintf("it was emptied, and no later record of type %q tells of that", ErasureType)}
+		}
+	}
 	return nil
 }
 
 // rewritten is for records and hashes that fit each other, but not f.
 func (k *checker) rewritten(f point) *Mismatch {
 	m := &Mismatch{Kind: RootDiffers, Index: k.before, Detail: "the root differs from that of " + f.name}
-	if last := f.Size - 1; last > k.before {
+	if i, j, ok := k.exchanged(f); ok {
+		m.Kind, m.Index = Reordered, i
+		m.Detail = fmt.Sprintf("it was exchanged with record %d: with the two in each other's place, the log fits %s", j, f.name)
+	} else if last := f.Size - 1; last > k.before {
 		m.Detail += fmt.Sprintf(": one of the records %d to %d was replaced together with the hashes stored for it", k.before, last)
 	} else {
 		m.Detail += ": it was replaced together with the hashes stored for it"
@@ -415,6 +456,9 @@ func (k *checker) classifyContent(s suspect) *Mismatch {
 	}
 	if right {
 		return &Mismatch{Kind: LeafAltered, Index: s.index, Detail: "the leaf stored beside it was changed; the record itself is what was appended"}
+	}
+	if other, ok := k.contentOf(s.index); ok {
+		return &Mismatch{Kind: Reordered, Index: s.index, Detail: fmt.Sprintf("its content was exchanged with that of record %d", other)}
 	}
 	return &Mismatch{Kind: Altered, Index: s.index, Detail: s.why}
 }

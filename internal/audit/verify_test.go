@@ -22,13 +22,25 @@ type whole struct {
 const wholeSize = 300
 
 func newWhole(t testing.TB) whole {
-	w := whole{a: newAuthority(t, "vogt/x/log", 1), memLog: newLog(t, wholeSize)}
+	w := whole{a: newAuthority(t, "vogt/x/log", 1), memLog: newLog(t, 260)}
 	for _, n := range []int{17, 18, 250} {
-		w.records[n].Salt, w.records[n].Body = nil, nil
+		erase(t, w.memLog, n)
 	}
+	extend(t, w.memLog, wholeSize)
 	w.head = w.a.sign(t, w.memLog, wholeSize)
 	w.against = []Checkpoint{w.a.sign(t, w.memLog, 200), w.a.sign(t, w.memLog, 120)}
 	return w
+}
+
+// erase takes a record's content away and tells of it.
+func erase(t testing.TB, l *memLog, n int) {
+	t.Helper()
+	l.records[n].Salt, l.records[n].Body = nil, nil
+	next := testRecord(len(l.records))
+	next.Type, next.Body = ErasureType, fmt.Appendf(nil, `{"index":%d,"by":"owner@example.com"}`, n)
+	if _, err := Append(l, next); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // rebuild makes all hashes anew from the leaves, as a thorough forger would.
@@ -165,6 +177,33 @@ func TestVerifyNamesWhatWasTamperedWith(t *testing.T) {
 			w.records[57], w.records[90] = w.records[90], w.records[57]
 			w.renumber()
 		}, Reordered, 57, "appended as record 90"},
+		{"swapped, renumbered, and all hashes", func(t *testing.T, w *whole) {
+			w.records[57], w.records[90] = w.records[90], w.records[57]
+			w.renumber()
+			w.rebuild(t)
+		}, Reordered, 57, "exchanged with record 90"},
+		{"neighbours swapped, renumbered, and all hashes", func(t *testing.T, w *whole) {
+			w.records[157], w.records[158] = w.records[158], w.records[157]
+			w.renumber()
+			w.rebuild(t)
+		}, Reordered, 157, "exchanged with record 158"},
+		{"content swapped", func(_ *testing.T, w *whole) {
+			a, b := w.records[57], w.records[90]
+			w.records[57], w.records[90] = b, a
+			w.renumber()
+			w.records[57].Leaf, w.records[90].Leaf = a.Leaf, b.Leaf
+		}, Reordered, 57, "exchanged with that of record 90"},
+		{"emptied", func(_ *testing.T, w *whole) { w.records[57].Salt, w.records[57].Body = nil, nil }, ErasedUnauthorised, 57, "was emptied"},
+		{"two emptied", func(_ *testing.T, w *whole) {
+			for _, n := range []int{90, 57} {
+				w.records[n].Salt, w.records[n].Body = nil, nil
+			}
+		}, ErasedUnauthorised, 57, "was emptied"},
+		{"the record of an erasure emptied", func(_ *testing.T, w *whole) { w.records[260].Salt, w.records[260].Body = nil, nil }, ErasedUnauthorised, 17, "was emptied"},
+		{"an erasure told of only by what was changed", func(_ *testing.T, w *whole) {
+			w.records[57].Salt, w.records[57].Body = nil, nil
+			w.records[90].Type, w.records[90].Body = ErasureType, []byte(`{"index":57}`)
+		}, Altered, 90, "changed"},
 		{"twice", func(_ *testing.T, w *whole) { w.records = slices.Insert(w.records, 58, w.records[57]) }, Reordered, 57, "stands after record 57"},
 		{"put in and renumbered", func(_ *testing.T, w *whole) {
 			w.records = slices.Insert(w.records, 57, testRecord(1000))
@@ -288,5 +327,68 @@ func TestVerifyUnreadableLog(t *testing.T) {
 	_, err = Verify(sourceFunc{w.memLog, func([]int64) ([]tlog.Hash, error) { return nil, nil }, nil}, w.head.Text, w.a.key, nil)
 	if err == nil || errors.As(err, &m) {
 		t.Errorf("no hashes: %v", err)
+	}
+}
+
+// An erasure counts only as later records tell of it.
+func TestErasureMustBeTold(t *testing.T) {
+	a := newAuthority(t, "vogt/x/log", 1)
+	for _, tt := range []struct {
+		name, typ, body string
+		before, ok      bool
+	}{
+		{name: "told", typ: ErasureType, body: `{"index":5}`, ok: true},
+		{name: "told with more words", typ: ErasureType, body: `{"by":"a","index":5,"why":"b"}`, ok: true},
+		{name: "another index", typ: ErasureType, body: `{"index":4}`},
+		{name: "no index", typ: ErasureType, body: `{"by":"a"}`},
+		{name: "index null", typ: ErasureType, body: `{"index":null}`},
+		{name: "index as text", typ: ErasureType, body: `{"index":"5"}`},
+		{name: "another type", typ: "request", body: `{"index":5}`},
+		{name: "told before", typ: ErasureType, body: `{"index":5}`, before: true},
+	} {
+		l := newLog(t, 3)
+		tell := func() {
+			r := testRecord(len(l.records))
+			r.Type, r.Body = tt.typ, []byte(tt.body)
+			if _, err := Append(l, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.before {
+			tell()
+		}
+		extend(t, l, 8)
+		if !tt.before {
+			tell()
+		}
+		extend(t, l, 12)
+		l.records[5].Salt, l.records[5].Body = nil, nil
+		head := a.sign(t, l, 12)
+		_, err := Verify(l, head.Text, a.key, nil)
+		m, _ := errors.AsType[*Mismatch](err)
+		if tt.ok && err != nil || !tt.ok && (m == nil || m.Kind != ErasedUnauthorised || m.Index != 5) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+// In a small log the pair is found even when all times are the same.
+func TestExchangedWithoutTimes(t *testing.T) {
+	a := newAuthority(t, "vogt/x/log", 1)
+	l := &memLog{}
+	for n := range 20 {
+		r := testRecord(n)
+		r.Time = 1
+		if _, err := Append(l, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := a.sign(t, l, 20)
+	l.records[3], l.records[11] = l.records[11], l.records[3]
+	l.renumber()
+	l.rebuild(t)
+	_, err := Verify(l, head.Text, a.key, nil)
+	if m, ok := errors.AsType[*Mismatch](err); !ok || m.Kind != Reordered || m.Index != 3 || !strings.Contains(m.Detail, "record 11") {
+		t.Errorf("got %v", err)
 	}
 }

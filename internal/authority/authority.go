@@ -102,6 +102,7 @@ type Authority struct {
 	once     *ceremonies
 	rates    *rates
 	waits    *waits
+	watches  *waits
 	setup    setup
 	trusts   signal
 	logins   *logins
@@ -111,6 +112,8 @@ type Authority struct {
 	keys     atomic.Pointer[keyring]
 	epoch    atomic.Uint64
 	head     atomic.Pointer[head]
+	scrubbed atomic.Int64 // records whose columns were compared, in this round
+	damage   atomic.Pointer[string]
 	signer   note.Signer
 	verifier string // of the log, as clients pin it
 }
@@ -128,7 +131,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	}
 	a := &Authority{
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
-		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), logins: newLogins(),
+		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(),
 	}
 	if a.clock == nil {
 		a.clock = time.Now
@@ -235,6 +238,9 @@ func (a *Authority) publishHead(ctx context.Context, kept string) (string, error
 func (a *Authority) tidy(ctx context.Context) error {
 	a.once.sweep(a.clock())
 	a.rates.sweep()
+	if err := a.scrub(ctx); err != nil {
+		return err
+	}
 	if err := a.update(ctx, func(t *txn) error { return store.Sweep(t, int64(t.now)) }); err != nil {
 		return err
 	}
@@ -291,6 +297,9 @@ func (a *Authority) wrap(err error) error {
 			"The owner finds the cause with `vogt doctor` and in the authority's log file.").caused(err)
 	}
 	a.log.Error("internal error", "err", err)
+	if errors.Is(err, store.ErrCorrupt) {
+		return damaged(err, "Nothing was decided.")
+	}
 	return problem(500, "The authority failed", "Nothing was decided.", "The authority's log file has the cause.").caused(err)
 }
 

@@ -102,10 +102,13 @@ func (r *rates) allow(agent, owner string, now time.Time) bool {
 
 // try takes one of what costs the log a line and nobody an answer: a refused
 // attempt, a login, a prepared change.
-func (r *rates) try(what string, now time.Time) bool {
+func (r *rates) try(what string, now time.Time) bool { return r.tryMore(what, 1, now) }
+
+// tryMore is try at factor times the rate.
+func (r *rates) tryMore(what string, factor float64, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.limiter(what, r.limits.Creations).AllowN(now, 1)
+	return r.limiter(what, factor*r.limits.Creations).AllowN(now, 1)
 }
 
 func (r *rates) limiter(key string, perSecond float64) *rate.Limiter {

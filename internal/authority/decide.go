@@ -419,7 +419,7 @@ func (a *Authority) DecisionOptions(ctx context.Context, by Actor, digest statem
 		return nil, err
 	}
 	if len(creds) == 0 {
-		return nil, problem(400, "This account has no passkey", "", "Add one on the account page, or sign with an SSH key: vogt grant approve ID.")
+		return nil, problem(400, "This account has no passkey", "", "Make one with your SSH key: vogt key passkey. Or sign with it: vogt grant approve ID.").kind("no_passkey")
 	}
 	return a.passkeys.BeginDecision(digest, creds)
 }

@@ -8,6 +8,14 @@ func (a *Authority) Expire(ctx context.Context) error { return a.expire(ctx) }
 // Tidy deletes what has run out and rotates keys, as Run does every minute.
 func (a *Authority) Tidy(ctx context.Context) error { return a.tidy(ctx) }
 
+// Record appends to the log.
+func (a *Authority) Record(ctx context.Context, kind string, body any) error {
+	return a.update(ctx, func(t *txn) error {
+		_, err := t.record(kind, "", "", body)
+		return err
+	})
+}
+
 // OpenWaits counts the calls that name keeps open.
 func (a *Authority) OpenWaits(name string) int {
 	a.waits.mu.Lock()

@@ -113,6 +113,16 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			g.Approver = g.Owner
 		}
 	}
+	// A clock that was set back must not make a request older than those who
+	// answer it.
+	g.Created = max(g.Created, grant.Millis(p.Created))
+	for _, email := range uniq(g.Owner, g.Approver) {
+		o, err := store.PrincipalByEmail(t, email)
+		if err != nil {
+			return Created{}, err
+		}
+		g.Created = max(g.Created, grant.Millis(o.Created))
+	}
 	key := reuseKey(g)
 	open, err := store.OpenGrants(t, key)
 	if err != nil {
@@ -402,12 +412,24 @@ func (a *Authority) Wait(ctx context.Context, by Actor, id string, limit time.Du
 	}
 }
 
+// maxWatches bounds the streams that one principal keeps open, by login and by
+// pages each, so that no program takes the places of the person's browser.
+const maxWatches = 8
+
 // Watch subscribes to the grants that the actor may see.
 func (a *Authority) Watch(by Actor) (*Subscription, error) {
 	if !by.Known() {
 		return nil, errUnauthenticated()
 	}
-	return a.hub.subscribe(by.party), nil
+	leave, ok := a.watches.enter(fmt.Sprint(by.Means, " ", by.Name()))
+	if !ok {
+		e := problem(429, "Too many streams", fmt.Sprintf("%s has %d streams of events open already.", by.Name(), maxWatches), "Close one, or read the list instead: vogt grant list.")
+		e.Retry = 5
+		return nil, e
+	}
+	sub := a.hub.subscribe(by.party)
+	sub.leave = leave
+	return sub, nil
 }
 
 // List returns a page of the grants that the actor may see.
@@ -416,6 +438,7 @@ func (a *Authority) List(ctx context.Context, by Actor, f store.Filter) ([]grant
 		return nil, errUnauthenticated()
 	}
 	f.Viewer, f.Since, f.Agent, f.Now = by.Principal.Email, grant.Millis(by.Principal.Created), by.Agent(), a.now()
+	f.Requester = lower(f.Requester)
 	var out []grant.Grant
 	err := a.view(ctx, func(tx store.Tx) error {
 		if f.Requester != "" && f.Requester != f.Viewer {

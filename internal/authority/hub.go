@@ -21,6 +21,7 @@ type Subscription struct {
 	C      chan grant.Grant
 	filter func(grant.Grant) bool
 	hub    *hub
+	leave  func() // gives its place back; nil where none was taken
 	lost   bool
 }
 
@@ -32,11 +33,15 @@ func (h *hub) subscribe(filter func(grant.Grant) bool) *Subscription {
 	return s
 }
 
-// Close ends the subscription.
+// Close ends the subscription; it may be called twice.
 func (s *Subscription) Close() {
 	s.hub.mu.Lock()
+	_, open := s.hub.subs[s]
 	delete(s.hub.subs, s)
 	s.hub.mu.Unlock()
+	if open && s.leave != nil {
+		s.leave()
+	}
 }
 
 // Lost reports, once, whether changes were dropped since the last call.

@@ -233,11 +233,17 @@ func TestReceiptOfErasedRecord(t *testing.T) {
 	owner := s.Owner()
 	agent := s.Agent(owner, "helper")
 	g := approved(owner, agent, grant.Always, "ls")
-	err := s.DB.Update(ctx, func(tx store.Tx) error {
-		_, err := tx.Exec(`UPDATE log_records SET salt = NULL, body = NULL WHERE type = 'decision'`)
+	var index int64
+	err := s.DB.Update(ctx, func(tx store.Tx) (err error) {
+		if index, err = store.DecisionRecord(tx, g.ID); err == nil {
+			_, err = tx.Exec(`UPDATE log_records SET salt = NULL, body = NULL WHERE idx = ?1`, index)
+		}
 		return err
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Authority.Record(ctx, audit.ErasureType, map[string]int64{"index": index}); err != nil {
 		t.Fatal(err)
 	}
 	agent.Get(authoritytest.GrantPath(g.ID, "receipt")).Problem(410)

@@ -175,6 +175,9 @@ func (s *logStorage) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		h, err := store.LogHash(s, index)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("log: node %d of the tree is missing: %w", index, store.ErrCorrupt)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("log: node %d: %w", index, err)
 		}
@@ -187,10 +190,41 @@ func (s *logStorage) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 func (s *logStorage) Put(rec audit.Record, first int64, hashes []tlog.Hash) error {
 	err := store.InsertLog(s, store.LogRecord{
-		Index: rec.Index, Type: rec.Type, Time: rec.Time, Salt: rec.Salt, Body: rec.Body, Leaf: rec.Leaf[:], Party: s.party,
-	}, s.grantID)
+		Index: rec.Index, Type: rec.Type, Time: rec.Time, Salt: rec.Salt, Body: rec.Body, Leaf: rec.Leaf[:], Party: s.party, Grant: s.grantID,
+	})
 	for i := 0; err == nil && i < len(hashes); i++ {
 		err = store.InsertLogHash(s, first+int64(i), hashes[i][:])
+	}
+	if errors.Is(err, store.ErrConflict) {
+		// One writer appends to the end: what stands there already has lost
+		// what stood before it.
+		return fmt.Errorf("log: what belongs to record %d is there already: %w", rec.Index, store.ErrCorrupt)
+	}
+	return err
+}
+
+// checkLog compares the ends of the log and of its tree: nothing can be
+// appended to a log that has lost its last records.
+func checkLog(tx store.Tx) error {
+	size, err := store.LogSize(tx)
+	if err != nil {
+		return err
+	}
+	nodes, err := store.LogNodes(tx)
+	if err != nil {
+		return err
+	}
+	want := int64(0)
+	if size > 0 {
+		want = tlog.StoredHashCount(size)
+	}
+	switch {
+	case nodes > want:
+		return fmt.Errorf("the log is shorter than its tree: record %d is missing: %w", size, store.ErrCorrupt)
+	case nodes < want:
+		return fmt.Errorf("the log's tree is shorter than the log: node %d of %d is missing: %w", nodes, want, store.ErrCorrupt)
+	case size > 0:
+		_, err = tlog.TreeHash(size, &logStorage{Tx: tx})
 	}
 	return err
 }
@@ -202,6 +236,9 @@ const (
 
 // openLog reads or creates the log's key and the epoch.
 func (a *Authority) openLog(ctx context.Context) error {
+	if err := a.db.View(ctx, checkLog); err != nil {
+		return err
+	}
 	var seed []byte
 	var epoch uint64
 	// On a full disk, too, there must be an authority that revokes and pauses.
@@ -448,19 +485,33 @@ func (a *Authority) Export(ctx context.Context, by Actor, yield func(audit.Recor
 			return "", err
 		}
 		if len(rows) == 0 {
-			return "", fmt.Errorf("log: record %d is missing: %w", next, store.ErrCorrupt)
+			return "", errMissing(next)
 		}
 		for _, r := range rows {
-			if r.Index >= head.Size {
+			if next == head.Size {
 				break
+			}
+			if r.Index != next {
+				return "", errMissing(next)
 			}
 			if err := yield(auditRecord(r)); err != nil {
 				return "", err
 			}
+			next++
 		}
-		next = rows[len(rows)-1].Index + 1
 	}
 	return checkpoint, nil
+}
+
+func errMissing(index int64) *Error {
+	return damaged(fmt.Errorf("record %d is missing from the log: %w", index, store.ErrCorrupt),
+		fmt.Sprintf("record %d is missing from the log.", index))
+}
+
+// damaged tells whoever may read it what is wrong with the data.
+func damaged(cause error, detail string) *Error {
+	return problem(500, "The authority's data is damaged", detail,
+		"The owner stops vogtd, keeps a copy of the data folder, and restores the last backup.").caused(cause)
 }
 
 // Receipt proves the decision on a grant to a party of it.

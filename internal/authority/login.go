@@ -22,6 +22,7 @@ func (a *Authority) Challenge(_ context.Context, id string) (string, error) {
 	if id == "" || len(id) > maxIdentityLen {
 		return "", problem(400, "The identity is missing", `"id" must be the e-mail address of a person or agent.`, "")
 	}
+	id = lower(id)
 	challenge, err := a.randomHex(32)
 	if err != nil {
 		return "", err
@@ -39,6 +40,7 @@ func errBadLogin() *Error {
 // or an armoured SSHSIG in the login namespace. The challenge is spent
 // whatever comes of it.
 func (a *Authority) Login(ctx context.Context, id, challenge, signature string) (api.Login, error) {
+	id = lower(id)
 	c, ok := a.once.take(challenge, purposeLogin, a.clock())
 	if !ok || c.subject != id {
 		return api.Login{}, errBadLogin()

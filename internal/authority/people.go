@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"vogt/internal/api"
@@ -37,7 +38,19 @@ func AgentEmail(name, owner, issuer string) string {
 	if u, err := url.Parse(issuer); err == nil {
 		host = u.Host
 	}
-	return fmt.Sprintf("%s-%s+%s+%s@%s", name, hex.EncodeToString(sum[:4]), local, strings.ReplaceAll(domain, ".", "_"), host)
+	return fmt.Sprintf("%s-%s+%s+%s@%s", name, hex.EncodeToString(sum[:4]), local, strings.ReplaceAll(domain, ".", "_"), lower(host))
+}
+
+// lower is the one form in which addresses are kept and compared. Only the
+// letters that an address may have are changed, so that nothing else turns into
+// one of them.
+func lower(email string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, email)
 }
 
 func checkEmail(email string) error {
@@ -48,10 +61,18 @@ func checkEmail(email string) error {
 }
 
 func checkName(name string) error {
-	if name == "" || len(name) > 200 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+	if name == "" || len(name) > 200 || !plainText(name) {
 		return problem(400, "The name cannot be used", "It must be plain text of 1 to 200 bytes.", "")
 	}
 	return nil
+}
+
+// plainText reports whether s reads as it is: nothing in it moves the cursor,
+// hides, or turns the direction of what follows (Unicode Standard Annex #9).
+func plainText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+	})
 }
 
 // CreateOwner makes the first person, with an SSH key. It works once: a
@@ -60,6 +81,7 @@ func (a *Authority) CreateOwner(ctx context.Context, email, name, publicKey stri
 	if err := checkEmail(email); err != nil {
 		return err
 	}
+	email = lower(email)
 	if name == "" {
 		name, _, _ = strings.Cut(email, "@")
 	}
@@ -134,6 +156,20 @@ func (t *txn) addKey(email string, key newKey) error {
 	return err
 }
 
+// addPrincipal adds p or enrols it anew. store.ErrConflict means that the address
+// is in use.
+func (t *txn) addPrincipal(p *store.Principal) error {
+	old, err := store.PrincipalByEmail(t, p.Email)
+	if err == nil && old.Removed && old.Kind != p.Kind {
+		was := "a person"
+		if old.Kind == kindAgent {
+			was = "an agent"
+		}
+		return problem(409, "This address was "+was+"'s", "The log names "+p.Email+" as "+was+", and it stays that.", "Choose another address.").kind("taken")
+	}
+	return store.InsertPrincipal(t, p)
+}
+
 // addAgent enrols an agent of owner with one key.
 func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (api.Enrolled, error) {
 	if !agentName.MatchString(name) {
@@ -148,9 +184,9 @@ func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (a
 	}
 	p := store.Principal{
 		Email: AgentEmail(name, owner.Email, t.a.cfg.Issuer), Kind: kindAgent, Name: name,
-		Owner: owner.Email, Approver: owner.Email, Created: int64(t.now),
+		Owner: owner.Email, Approver: owner.Email, Created: max(int64(t.now), owner.Created),
 	}
-	if err := store.InsertPrincipal(t, &p); errors.Is(err, store.ErrConflict) {
+	if err := t.addPrincipal(&p); errors.Is(err, store.ErrConflict) {
 		return api.Enrolled{}, problem(409, "An agent with this name already exists", "", "Choose a different name, or remove it first: vogt agent remove "+name+".").kind("taken")
 	} else if err != nil {
 		return api.Enrolled{}, err
@@ -204,6 +240,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 	if err := checkEmail(u.Email); err != nil {
 		return p, err
 	}
+	u.Email, u.Owner, u.Approver = lower(u.Email), lower(u.Owner), lower(u.Approver)
 	if u.Name == "" {
 		u.Name, _, _ = strings.Cut(u.Email, "@")
 	}
@@ -223,7 +260,9 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		u.Approver = u.Owner
 	}
 	p = store.Principal{Email: u.Email, Kind: u.Kind, Name: u.Name, Owner: u.Owner, Approver: u.Approver, Active: true}
+	var added store.Key
 	err := a.update(ctx, func(t *txn) error {
+		p.Created = int64(t.now)
 		for _, person := range uniq(u.Owner, u.Approver) {
 			if person == "" {
 				continue
@@ -232,9 +271,9 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 			if err != nil || o.Kind != kindPerson || !usable(o) {
 				return problem(400, "There is no such person", fmt.Sprintf("%q can be neither owner nor approver.", person), "")
 			}
+			p.Created = max(p.Created, o.Created)
 		}
-		p.Created = int64(t.now)
-		if err := store.InsertPrincipal(t, &p); errors.Is(err, store.ErrConflict) {
+		if err := t.addPrincipal(&p); errors.Is(err, store.ErrConflict) {
 			return problem(409, "This address is taken", u.Email+" exists.", "")
 		} else if err != nil {
 			return err
@@ -249,8 +288,12 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		if err != nil {
 			return problem(400, "The key cannot be used", err.Error(), "")
 		}
-		return t.addKey(p.Email, newKey{Public: key, source: sourceManagement})
+		added, err = t.manageKey(p, "", key)
+		return err
 	})
+	if err == nil {
+		a.announceKey(added)
+	}
 	return p, err
 }
 
@@ -258,9 +301,7 @@ func errManagement() *Error {
 	return problem(403, "This needs the management token", "", "Set VOGT_MANAGEMENT_TOKEN for the authority and send it as bearer.").kind("forbidden")
 }
 
-// ManageKey adds a key by the management token. To an account that has a key
-// or passkey already it is dormant for a while, announced, and good for
-// logging in only: management alone never gains a decision.
+// ManageKey adds a key by the management token, see txn.manageKey.
 func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, publicKey string) (store.Key, error) {
 	if by.Means != Management {
 		return store.Key{}, errManagement()
@@ -274,13 +315,14 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 			return store.Key{}, err
 		}
 	}
+	if err := checkEmail(email); err != nil {
+		return store.Key{}, err
+	}
+	email = lower(email)
 	var out store.Key
 	err = a.update(ctx, func(t *txn) error {
 		p, err := store.PrincipalByEmail(t, email)
 		if errors.Is(err, store.ErrNotFound) {
-			if err := checkEmail(email); err != nil {
-				return err
-			}
 			local, _, _ := strings.Cut(email, "@")
 			p = store.Principal{Email: email, Kind: kindPerson, Name: local, Created: int64(t.now), Active: true}
 			err = store.InsertPrincipal(t, &p)
@@ -291,37 +333,54 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 		if !usable(p) {
 			return inactive(email)
 		}
-		keys, err := store.Keys(t, email)
-		if err != nil {
-			return err
-		}
-		passkeys, err := store.Passkeys(t, email)
-		if err != nil {
-			return err
-		}
-		var dormant int64
-		// An account that was used had a key, also if it has none now.
-		weak := len(keys)+len(passkeys) > 0 || p.LastLogin != 0
-		if weak {
-			dormant = int64(t.now) + a.cfg.Dormancy.Milliseconds()
-		}
-		if err := t.addKey(email, newKey{Public: key, name: name, source: sourceManagement, dormantUntil: dormant, weak: weak}); err != nil {
-			return err
-		}
-		out, err = store.KeyByID(t, string(key.ID()))
+		out, err = t.manageKey(p, name, key)
 		return err
 	})
-	if err == nil && out.DormantUntil != 0 && a.announce != nil {
-		a.announce(email, "A key was added to your account by management. It can log in from "+
-			grant.Millis(out.DormantUntil).Time().UTC().Format("2 January 2006 15:04 UTC")+
-			" and never decides. If it is not yours, sign in with your passkey, which cancels it, or remove it.")
+	if err == nil {
+		a.announceKey(out)
 	}
 	return out, err
+}
+
+// manageKey adds a key to p on behalf of management. To an account that was
+// ever somebody's it is dormant for a while, announced, and good for logging in
+// only: management alone never gains a decision, also not by removing a person
+// and enrolling the address anew. Whom it has to give a new start gets a new
+// address.
+func (t *txn) manageKey(p store.Principal, name string, key sshkey.Public) (store.Key, error) {
+	keys, err := store.Keys(t, p.Email)
+	if err != nil {
+		return store.Key{}, err
+	}
+	passkeys, err := store.Passkeys(t, p.Email)
+	if err != nil {
+		return store.Key{}, err
+	}
+	n := newKey{Public: key, name: name, source: sourceManagement}
+	// An account that was used had a key, also if it has none now.
+	if len(keys)+len(passkeys) > 0 || p.LastLogin != 0 || p.Kind == kindPerson && p.Generation > 1 {
+		n.weak, n.dormantUntil = true, int64(t.now)+t.a.cfg.Dormancy.Milliseconds()
+	}
+	if err := t.addKey(p.Email, n); err != nil {
+		return store.Key{}, err
+	}
+	return store.KeyByID(t, string(key.ID()))
+}
+
+// announceKey tells a person of a key that others added to the account.
+func (a *Authority) announceKey(k store.Key) {
+	if k.DormantUntil == 0 || a.announce == nil {
+		return
+	}
+	a.announce(k.Email, "A key was added to your account by management. It can log in from "+
+		grant.Millis(k.DormantUntil).Time().UTC().Format("2 January 2006 15:04 UTC")+
+		" and never decides. If it is not yours, sign in with your passkey, which cancels it, or remove it.")
 }
 
 // RemoveKey deletes a key: a person its own or its agents', management any.
 // It narrows, so a login is enough.
 func (a *Authority) RemoveKey(ctx context.Context, by Actor, email, keyID string) error {
+	email = lower(email)
 	return a.narrow(ctx, func(t *txn) error {
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
@@ -376,6 +435,25 @@ func (t *txn) keepWay(email, id string) error {
 	return nil
 }
 
+// keepDecider refuses to remove or switch off the last person who can decide:
+// whoever comes after could confirm nothing and answer nobody.
+func (t *txn) keepDecider(email string) error {
+	p, err := store.PrincipalByEmail(t, email)
+	if err != nil || p.Kind != kindPerson || !usable(p) {
+		return ignoreNotFound(err)
+	}
+	all, err := store.Deciders(t, "", int64(t.now))
+	if err != nil {
+		return err
+	}
+	others, err := store.Deciders(t, email, int64(t.now))
+	if err != nil || others > 0 || all == 0 {
+		return err
+	}
+	return problem(409, "This is the last person who can decide", "Without "+email+" nobody could answer a request or confirm a change.",
+		"Enrol another person with a key of its own first.").kind("last_decider")
+}
+
 // mayNarrow reports whether the actor may take something away from email: its
 // own, its agents', or anything by management.
 func (t *txn) mayNarrow(by Actor, email string) error {
@@ -398,8 +476,12 @@ func (t *txn) mayNarrow(by Actor, email string) error {
 // Deactivate switches a principal off. Its tokens, sessions and open requests
 // end in the same transaction.
 func (a *Authority) Deactivate(ctx context.Context, by Actor, email string) error {
+	email = lower(email)
 	return a.narrow(ctx, func(t *txn) error {
 		if err := t.mayNarrow(by, email); err != nil {
+			return err
+		}
+		if err := t.keepDecider(email); err != nil {
 			return err
 		}
 		if err := store.SetActive(t, email, false); errors.Is(err, store.ErrConflict) {
@@ -413,6 +495,7 @@ func (a *Authority) Deactivate(ctx context.Context, by Actor, email string) erro
 
 // Activate is management's: a person's own way is a change of trust.
 func (a *Authority) Activate(ctx context.Context, by Actor, email string) error {
+	email = lower(email)
 	if by.Means != Management {
 		return errManagement()
 	}
@@ -428,12 +511,16 @@ func (a *Authority) Activate(ctx context.Context, by Actor, email string) error 
 // Remove deletes a principal's keys and logins for good. The address stays
 // taken until it is enrolled anew, under the next generation.
 func (a *Authority) Remove(ctx context.Context, by Actor, email string) error {
+	email = lower(email)
 	return a.narrow(ctx, func(t *txn) error {
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
 		}
 		if by.Principal.Email == email {
 			return problem(400, "You cannot remove yourself", "", "Management can: it holds the management token.")
+		}
+		if err := t.keepDecider(email); err != nil {
+			return err
 		}
 		if err := store.RemovePrincipal(t, email); errors.Is(err, store.ErrConflict) {
 			return problem(404, "There is no such principal", "", "")
@@ -495,6 +582,7 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 // Pause stops an agent without ending its permissions; a person resumes it by
 // a change of trust.
 func (a *Authority) Pause(ctx context.Context, by Actor, email string) error {
+	email = lower(email)
 	return a.narrow(ctx, func(t *txn) error {
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
@@ -572,6 +660,7 @@ type Account struct {
 
 // Account reads one principal: oneself, one's agent, or anybody by management.
 func (a *Authority) Account(ctx context.Context, by Actor, email string) (out Account, err error) {
+	email = lower(email)
 	if !by.Known() && by.Means != Management {
 		return out, errUnauthenticated()
 	}

@@ -209,7 +209,7 @@ func (a *Authority) SetupOptions(token, browser, name, email string) (options []
 	if err := checkName(name); err != nil {
 		return nil, "", err
 	}
-	return a.beginRegistration(purposeSetup, email, name, nil)
+	return a.beginRegistration(purposeSetup, lower(email), name, nil)
 }
 
 // registration is what a passkey ceremony keeps between its two calls.

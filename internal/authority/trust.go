@@ -22,8 +22,14 @@ import (
 
 const (
 	trustLife = 10 * time.Minute
-	// maxTrusts bounds what strangers and what one caller can prepare.
+	// maxTrusts bounds what one principal can prepare.
 	maxTrusts = 20
+	// Strangers are many in one: those who want to log in, and whoever keeps
+	// them from it. Of their changes the oldest makes room, so that a new one
+	// is always taken, and lives for as long as a person needs: under a flood
+	// that is strangersTrusts divided by what rates admits in a second.
+	strangersTrusts = 4096
+	strangersFactor = 10
 
 	trustPending   = "pending"
 	trustConfirmed = "confirmed"
@@ -75,6 +81,15 @@ func checkTrust(req api.TrustRequest) error {
 		if len(v) > 1024 {
 			return bad("parameter %q is too long.", k)
 		}
+		// All of them are shown to the person and become part of what is signed.
+		if !plainText(v) {
+			return bad("parameter %q is not plain text: it holds control or formatting characters.", k)
+		}
+	}
+	if email := req.Params["email"]; email != "" {
+		if err := checkEmail(email); err != nil {
+			return err
+		}
 	}
 	if key, ok := req.Params["public_key"]; ok {
 		if _, err := sshkey.ParsePublic(key); err != nil {
@@ -105,7 +120,12 @@ func (a *Authority) Prepare(ctx context.Context, by Actor, req api.TrustRequest)
 	if err := checkTrust(req); err != nil {
 		return api.Trust{}, err
 	}
-	if !a.rates.try("trust:"+by.Name(), a.clock()) {
+	stranger := by.Name() == AnonymousName
+	factor := 1.0
+	if stranger {
+		factor = strangersFactor
+	}
+	if !a.rates.tryMore("trust:"+by.Name(), factor, a.clock()) {
 		return api.Trust{}, tooFast("Changes are prepared too often.")
 	}
 	params, err := json.Marshal(req.Params)
@@ -121,18 +141,16 @@ func (a *Authority) Prepare(ctx context.Context, by Actor, req api.TrustRequest)
 	}
 	tr.Secret = secretHash(req.Secret)
 	err = a.update(ctx, func(t *txn) error {
-		waiting, err := store.PendingTrusts(t, int64(t.now))
-		if err != nil {
-			return err
-		}
-		n := 0
-		for _, w := range waiting {
-			if w.Asker == tr.Asker {
-				n++
+		if stranger {
+			if err := store.TrimTrusts(t, tr.Asker, strangersTrusts-1); err != nil {
+				return err
 			}
-		}
-		if n >= maxTrusts {
-			e := quota(fmt.Sprintf("has %d changes waiting already", n), 60)
+		} else if n, err := store.CountTrusts(t, tr.Asker, int64(t.now)); err != nil {
+			return err
+		} else if n >= maxTrusts {
+			e := problem(429, "Too many changes wait", fmt.Sprintf("%s has prepared %d changes that nobody has answered.", tr.Asker, n),
+				"Confirm or decline them; after ten minutes they end by themselves.")
+			e.Retry = 60
 			return e
 		}
 		tr.Created, tr.Expires = int64(t.now), int64(t.now)+trustLife.Milliseconds()
@@ -203,7 +221,9 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		return err
 	})
 	asker := secret != "" && subtle.ConstantTimeCompare(secretHash(secret), tr.Secret) == 1
-	if errors.Is(err, store.ErrNotFound) || err == nil && !asker && !by.Person() {
+	// A person who was enrolled after the change was prepared was not asked.
+	asked := by.Person() && (by.Principal.Generation == 1 || by.Principal.Created <= tr.Created)
+	if errors.Is(err, store.ErrNotFound) || err == nil && !asker && !asked {
 		return out, errNoTrust()
 	}
 	if err != nil {
@@ -347,22 +367,22 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 			return result, "", problem(400, "The key cannot be used", err.Error(), "")
 		}
 	}
-	subject = person.Email
+	subject, email := person.Email, lower(params["email"])
 	switch operation {
 	case api.TrustAgentAdd:
 		enrolled, err := t.addAgent(person, params["name"], key)
 		result.Enrolled = &enrolled
 		return result, enrolled.Email, err
 	case api.TrustAgentRotate:
-		return result, params["email"], t.rotateAgent(person, params["email"], key)
+		return result, email, t.rotateAgent(person, email, key)
 	case api.TrustAgentResume:
-		if email := params["email"]; email != "" {
+		if email != "" {
 			if err := t.ownAgent(person, email); err != nil {
 				return result, "", err
 			}
 			subject = email
 		}
-		_, err = store.SetPaused(t, params["email"], person.Email, false)
+		_, err = store.SetPaused(t, email, person.Email, false)
 	case api.TrustKeyAdd:
 		err = t.addKey(person.Email, newKey{Public: key, source: sourceTrust})
 	case api.TrustPasskeyAdd:

@@ -1,6 +1,8 @@
 package authority_test
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"vogt/internal/authority"
 	"vogt/internal/authoritytest"
 	"vogt/internal/statement"
+	"vogt/internal/store"
 )
 
 func trustPath(id string, verb ...string) string {
@@ -300,8 +303,8 @@ func TestTrustRequestsThatMakeNoSense(t *testing.T) {
 	s.Stranger().Post(api.PathTrust, good()).Want(201)
 }
 
-// TestTrustQuota: twenty prepared changes of one asker wait; another asker is
-// not touched, and they make room when they end.
+// TestTrustQuota: twenty prepared changes of one principal wait; another is not
+// touched, and they make room when they end.
 func TestTrustQuota(t *testing.T) {
 	t.Parallel()
 	s := authoritytest.Start(t)
@@ -311,13 +314,143 @@ func TestTrustQuota(t *testing.T) {
 		return c.Post(api.PathTrust, api.TrustRequest{Operation: api.TrustDevice, Params: map[string]string{"name": "x"}, Secret: s.Secret()})
 	}
 	for range 20 {
-		ask(s.Stranger()).Want(201)
+		ask(&agent.Client).Want(201)
 	}
-	tooMany(t, "the 21st", ask(s.Stranger()))
+	tooMany(t, "the 21st", ask(&agent.Client))
 	ask(&owner.Client).Want(201)
-	ask(&agent.Client).Want(201)
-	s.Clock.Advance(10 * time.Minute)
 	ask(s.Stranger()).Want(201)
+	s.Clock.Advance(10 * time.Minute)
+	ask(&agent.Client).Want(201)
+}
+
+// TestStrangersMakeRoom: whoever prepares changes without a login keeps nobody
+// else from it: the oldest make room, and what is newer than a flood's reach
+// stays.
+func TestStrangersMakeRoom(t *testing.T) {
+	t.Parallel()
+	const room = 4096
+	s := authoritytest.Start(t)
+	owner := s.Owner()
+	agent := s.Agent(owner, "helper")
+	first, firstSecret := s.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "first"})
+	agents, _ := agent.Prepare(api.TrustDevice, map[string]string{"name": "agent's"})
+	s.Clock.Advance(time.Millisecond)
+	flood := func(n int) {
+		t.Helper()
+		err := s.DB.Update(ctx, func(tx store.Tx) error {
+			now := s.Clock.Now().UnixMilli()
+			for i := range n {
+				err := store.InsertTrust(tx, store.TrustRequest{
+					ID: fmt.Sprint("flood-", now, "-", i), Operation: api.TrustDevice, Params: "{}", Asker: authority.AnonymousName,
+					Secret: []byte{1}, Nonce: "00", Status: "pending", Created: now, Expires: now + 600_000,
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Advance(time.Millisecond)
+	}
+	flood(room - 2)
+	mine, secret := s.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "laptop"})
+	asSecret(s, first.ID, firstSecret).Want(200) // there was room for all
+	flood(0)
+	next, nextSecret := s.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "later"})
+	asSecret(s, first.ID, firstSecret).Problem(404) // the oldest has made room
+	flood(room - 2)
+	last, lastSecret := s.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "last"})
+	asSecret(s, mine.ID, secret).Problem(404)
+	for id, secret := range map[string]string{next.ID: nextSecret, last.ID: lastSecret} {
+		asSecret(s, id, secret).Want(200)
+	}
+	owner.Get(trustPath(agents.ID)).Want(200)
+	// The page can still log in with what was prepared last.
+	owner.Post(trustPath(last.ID, "confirm"), owner.SignedChange(last.ID)).Want(200)
+	// What is settled is not forgotten for what others prepare.
+	flood(room)
+	s.Stranger().Prepare(api.TrustDevice, map[string]string{"name": "x"})
+	asSecret(s, last.ID, lastSecret).Want(200)
+}
+
+// TestTooManyChanges names whom it refuses.
+func TestTooManyChanges(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t, authoritytest.WithConfig(func(c *authority.Config) { c.Limits.Creations = 5 }))
+	owner := s.Owner()
+	prepare := func(c *authoritytest.Client) authoritytest.Answer {
+		return c.Post(api.PathTrust, api.TrustRequest{Operation: api.TrustDevice, Params: map[string]string{"name": "x"}, Secret: s.Secret()})
+	}
+	for who, c := range map[string]*authoritytest.Client{"the owner": &owner.Client, "a stranger": s.Stranger()} {
+		var a authoritytest.Answer
+		for range 200 {
+			if a = prepare(c); a.Status != 201 {
+				break
+			}
+		}
+		if p := a.Problem(429); strings.Contains(p.Detail, "agent") || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s is told %q", who, p.Detail)
+		}
+	}
+	for range 4 {
+		s.Clock.Advance(time.Second)
+		for range 5 {
+			prepare(&owner.Client)
+		}
+	}
+	s.Clock.Advance(time.Second)
+	if p := prepare(&owner.Client).Problem(429); !strings.Contains(p.Detail, owner.Email) {
+		t.Errorf("the owner is told %q", p.Detail)
+	}
+}
+
+// TestTrustParametersAreText: what a person signs can be read as it is.
+func TestTrustParametersAreText(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	key := s.NewKey("k").Line
+	good := map[string]map[string]string{
+		api.TrustAgentAdd:    {"name": "helper", "public_key": key},
+		api.TrustAgentRotate: {"email": "a@example.com", "public_key": key},
+		api.TrustAgentResume: {"email": "a@example.com"},
+		api.TrustKeyAdd:      {"public_key": key},
+		api.TrustDevice:      {"name": "laptop"},
+	}
+	for operation, params := range good {
+		s.Stranger().Prepare(operation, params)
+		for name := range params {
+			for what, bad := range map[string]string{
+				"line end": "\n", "escape": "\x1b[2J", "delete": "\x7f", "C1 control": "\u009b", "right-to-left override": "\u202e",
+				"isolate": "\u2066", "zero width": "\u200b", "line separator": "\u2028", "tag": "\U000e0041",
+			} {
+				for _, value := range []string{params[name] + bad, bad + params[name], params[name] + bad + "x"} {
+					changed := maps.Clone(params)
+					changed[name] = value
+					a := s.Stranger().Post(api.PathTrust, api.TrustRequest{Operation: operation, Params: changed, Secret: s.Secret()})
+					if a.Status != 400 {
+						t.Errorf("%s with a %s in %s: %d %.300s", operation, what, name, a.Status, a.Body)
+					}
+				}
+			}
+		}
+	}
+	for _, email := range []string{"x", "a b@example.com", "a@b@c", "a@example.com, b@example.com", "@", strings.Repeat("a", 400) + "@example.com"} {
+		for _, operation := range []string{api.TrustAgentRotate, api.TrustAgentResume} {
+			changed := maps.Clone(good[operation])
+			changed["email"] = email
+			a := s.Stranger().Post(api.PathTrust, api.TrustRequest{Operation: operation, Params: changed, Secret: s.Secret()})
+			if a.Status != 400 {
+				t.Errorf("%s for %q: %d %.300s", operation, email, a.Status, a.Body)
+			}
+		}
+	}
+	// The same holds for names that management gives.
+	for _, name := range []string{"x\u202ey", "x\u009by", "x\u200by"} {
+		s.Manager().Post("/api/admin/users", map[string]string{"email": "b@example.com", "name": name}).Problem(400)
+	}
 }
 
 // TestWaitTrust: whoever waits is told at once.

@@ -370,3 +370,9 @@ func (s *Server) HasRecord(kind string, words ...string) bool {
 		return true
 	})
 }
+
+// Handler is the interface without the server around it, for tests that bring
+// a server of their own.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.handler.Load()).ServeHTTP(w, r) })
+}

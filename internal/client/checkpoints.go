@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"vogt/internal/api"
 	"vogt/internal/audit"
@@ -71,12 +72,28 @@ func (c *Client) memory() (*audit.Memory, error) {
 	if c.seen.memory != nil {
 		return c.seen.memory, nil
 	}
+	if err := c.checkPin(); err != nil {
+		return nil, err
+	}
 	m, err := audit.OpenMemory(c.seen.folderOf(c.wire.base), c.login.LogKey)
 	if err != nil {
 		return nil, &Error{Kind: BadFile, Where: c.file.path, Err: err, Hint: "log in again: vogt login"}
 	}
 	c.seen.memory = m
 	return m, nil
+}
+
+// checkPin compares the key that lies beside the remembered checkpoints with the
+// one in the login: two files that only this user writes, at one login. A login
+// that is only being made has none yet.
+func (c *Client) checkPin() error {
+	pinned, err := c.seen.pinned(c.wire.base)
+	if err != nil || pinned == "" || c.login.LogKey == "" || pinned == c.login.LogKey {
+		return err
+	}
+	return &Error{Kind: BadFile, Where: c.seen.keyFile(c.wire.base),
+		Detail: fmt.Sprintf("it pins another key of the log (%.120q) than %s (%.120q): one of the two files was changed by hand", pinned, c.file.path, c.login.LogKey),
+		Hint:   "find out which key is the authority's, and by whom the other was put there; then correct that file"}
 }
 
 // remembered is the last checkpoint that was accepted, or "".
@@ -132,7 +149,26 @@ func (c *Client) alarm(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err // fetching the proof failed
 	}
+	if local := c.localFault(err); local != nil {
+		return local
+	}
 	return &Error{Kind: Distrusted, Where: c.wire.base, Err: err}
+}
+
+// localFault is the error for a file of this machine that cannot be read or
+// written, as on a full disk. That says nothing about the authority.
+func (c *Client) localFault(err error) error {
+	path := ""
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		path = pe.Path
+	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
+		path = le.New
+	} else if _, ok := errors.AsType[syscall.Errno](err); ok {
+		path = c.seen.folderOf(c.wire.base)
+	} else {
+		return nil
+	}
+	return &Error{Kind: BadFile, Where: path, Err: err, Hint: "look whether the disk is full and whether the folder may be written"}
 }
 
 func evidence(path string) []string {
@@ -161,7 +197,10 @@ func (c *Client) Accept(ctx context.Context) (before, now int64, err error) {
 	if err != nil {
 		return before, 0, &Error{Kind: Distrusted, Where: c.wire.base, Err: err}
 	}
-	return before, seen.Size, m.Accept(text)
+	if err := m.Accept(text); err != nil {
+		return before, 0, c.alarm(err)
+	}
+	return before, seen.Size, nil
 }
 
 // currentCheckpoint asks for the log's checkpoint without comparing it.

@@ -259,6 +259,9 @@ func (c *Client) fresh(l Login) bool {
 }
 
 func (c *Client) key(path string) (*sshkey.Private, error) {
+	if err := CheckKeyFile(path); err != nil {
+		return nil, err
+	}
 	key, err := sshkey.LoadPrivate(path, c.opts.Passphrase)
 	if err != nil {
 		return nil, &Error{Kind: KeyLocked, Where: path, Err: err}

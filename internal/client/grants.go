@@ -28,10 +28,10 @@ func (c *Client) Ask(ctx context.Context, req grant.Request) (api.Grant, error) 
 }
 
 func (c *Client) checkGrant(g api.Grant) error {
-	if g.ID == "" || g.Status == "" {
-		return &Error{Kind: Malformed, Where: c.wire.base, Detail: "the grant has no id or no status"}
+	if g.Status == "" {
+		return &Error{Kind: Malformed, Where: c.wire.base, Detail: "the grant has no status"}
 	}
-	return nil
+	return c.checkID("grant", g.ID)
 }
 
 // How Wait deals with an authority that is away for a moment, as in a restart.
@@ -124,6 +124,11 @@ func (c *Client) Grants(ctx context.Context, f Filter) ([]api.Grant, error) {
 		var page api.List
 		if err := c.do(ctx, call{method: http.MethodGet, path: api.PathGrants, query: query, answer: &page}); err != nil {
 			return nil, err
+		}
+		for _, g := range page.Data {
+			if err := c.checkGrant(g); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, page.Data...)
 		if f.Limit > 0 && len(all) >= f.Limit {
@@ -275,6 +280,9 @@ func (c *Client) mustBe(g api.Grant, id string, want grant.Status) error {
 func (c *Client) Receipt(ctx context.Context, id string) (api.Receipt, error) {
 	var r api.Receipt
 	err := c.do(ctx, call{method: http.MethodGet, path: api.PathGrants + "/" + escape(id) + "/receipt", answer: &r})
+	if err == nil && r.GrantID != id {
+		err = &Error{Kind: Distrusted, Where: c.wire.base, Detail: fmt.Sprintf("asked for the receipt of grant %q, it sent that of %.80q", id, r.GrantID)}
+	}
 	return r, err
 }
 

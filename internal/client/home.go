@@ -134,6 +134,9 @@ func (f File) Load() (Login, error) {
 	if err != nil {
 		return Login{}, f.bad("", err)
 	}
+	if whose := foreign(info); whose != "" {
+		return Login{}, f.bad(whose, nil)
+	}
 	// A token that others can read is theirs as well.
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return Login{}, f.bad(fmt.Sprintf("others can read it (mode %04o); run: chmod 600 %s", info.Mode().Perm(), f.path), nil)
@@ -178,6 +181,22 @@ func (f File) Save(l Login) error {
 func (f File) Remove() error {
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	return nil
+}
+
+// CheckKeyFile refuses a private key's file that belongs to a user other than
+// root and the one that runs this. A file that is not there is no error here.
+func CheckKeyFile(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &Error{Kind: KeyLocked, Where: path, Err: err}
+	}
+	if whose := foreign(info); whose != "" {
+		return &Error{Kind: KeyLocked, Where: path, Detail: whose, Hint: "use a key of your own"}
 	}
 	return nil
 }

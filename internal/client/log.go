@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"vogt/internal/api"
@@ -59,20 +61,40 @@ const idleLimit = 30 * time.Second
 // reads them. With masked, likely secrets are taken out; the records that this
 // changed can then only be verified by their leaves.
 func (c *Client) Export(ctx context.Context, w io.Writer, masked bool) error {
-	body, err := c.openExport(ctx)
+	body, _, err := c.openExport(ctx)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	out := &output{w: w}
 	if masked {
-		err = maskExport(w, body)
+		err = maskExport(out, body)
 	} else {
-		_, err = io.Copy(w, body)
+		err = audit.CheckExport(io.TeeReader(body, out))
 	}
-	if err != nil {
+	switch {
+	case out.err != nil:
+		return fmt.Errorf("export of %s: %w", c.wire.base, out.err)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return fmt.Errorf("export of %s: %w", c.wire.base, err)
 	}
 	return nil
+}
+
+// output remembers why it could not be written, which reading would hide.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // maskExport reads a whole export before it writes: only then is it known that
@@ -174,45 +196,68 @@ func (c *Client) VerifyLog(ctx context.Context) (audit.Report, error) {
 	if known {
 		against = append(against, last)
 	}
-	body, err := c.openExport(ctx)
-	if err != nil {
-		return audit.Report{}, err
+	var report audit.Report
+	body, size, err := c.openExport(ctx)
+	if err == nil {
+		defer body.Close()
+		report, err = audit.VerifyExport(body, c.login.LogKey, against)
 	}
-	defer body.Close()
-	report, err := audit.VerifyExport(body, c.login.LogKey, against)
-	if err != nil {
-		return report, fmt.Errorf("%s: %w", c.wire.base, err)
+	if ctx.Err() != nil {
+		return report, context.Cause(ctx)
 	}
-	return report, nil
+	if early, ok := errors.AsType[*audit.EndedEarly](err); ok {
+		if known && size < last.Size {
+			size = last.Size
+		}
+		return report, fmt.Errorf("%s: %w", c.wire.base, early.Mismatch(size))
+	}
+	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
+		err = fmt.Errorf("%s: %w", c.wire.base, err)
+	}
+	return report, err
 }
 
 // openExport opens the stream. It is no exchange of do: the whole log that
-// follows is compared with what is remembered.
-func (c *Client) openExport(ctx context.Context) (io.ReadCloser, error) {
+// follows is compared with what is remembered. Size is the number of records
+// that the authority says it has, or 0.
+func (c *Client) openExport(ctx context.Context) (body io.ReadCloser, size int64, err error) {
 	if err := c.renew(ctx, false); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ex := call{method: http.MethodGet, path: api.PathAudit + "/export", bearer: c.login.Token}
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &stream{cancel: cancel}
+	s := &stream{ctx: ctx, cancel: cancel}
 	s.watchdog = time.AfterFunc(idleLimit, func() { cancel(errIdle) })
 	resp, err := c.wire.open(ctx, ex)
 	if err != nil {
+		lost := c.wire.lost(ctx, err, idleLimit)
 		s.stop()
-		return nil, c.wire.lost(ctx, err, idleLimit)
+		// The authority was there and hung up.
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+			lost = &audit.EndedEarly{Err: errHungUp}
+		}
+		return nil, 0, lost
 	}
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {
 		defer s.Close()
-		return nil, c.wire.refused(resp)
+		return nil, 0, c.wire.refused(resp)
 	}
-	return s, nil
+	if text, err := base64.StdEncoding.DecodeString(resp.Header.Get(api.CheckpointHeader)); err == nil {
+		if head, err := audit.OpenCheckpoint(string(text), c.login.LogKey); err == nil {
+			size = head.Size
+		}
+	}
+	return s, size, nil
 }
+
+var errHungUp = errors.New("the authority closed the connection without an answer")
 
 var errIdle = errors.New("nothing came for " + idleLimit.String())
 
 // stream is a body that fails when nothing comes any more.
 type stream struct {
+	ctx      context.Context
 	body     io.ReadCloser
 	watchdog *time.Timer
 	cancel   context.CancelCauseFunc
@@ -221,6 +266,9 @@ type stream struct {
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.watchdog.Reset(idleLimit)
+	if err != nil && err != io.EOF && s.ctx.Err() != nil {
+		err = context.Cause(s.ctx) // says more than that the call was cancelled
+	}
 	return n, err
 }
 

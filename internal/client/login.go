@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"vogt/internal/api"
@@ -50,6 +51,13 @@ func (c *Client) greet(ctx context.Context) (logKey string, err error) {
 	pinned, err := c.seen.pinned(c.wire.base)
 	if err != nil {
 		return "", err
+	}
+	// When the authority still has the key of the last login, it is the file
+	// that changed.
+	if old, err := c.file.Load(); err == nil && old.Authority == c.wire.base && old.LogKey == h.LogKey && pinned != "" && pinned != h.LogKey {
+		return "", &Error{Kind: BadFile, Where: c.seen.keyFile(c.wire.base),
+			Detail: fmt.Sprintf("it pins another key of the log (%.120q) than %s and the authority have: it was changed by hand", pinned, c.file.path),
+			Hint:   "find out who changed it, then remove it and log in again"}
 	}
 	for _, known := range []string{pinned, c.opts.LogKey} {
 		if known != "" && known != h.LogKey {

@@ -13,6 +13,7 @@ import (
 	"vogt/internal/api"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
+	"vogt/internal/statement"
 	"vogt/internal/token"
 )
 
@@ -175,18 +176,18 @@ func (c *Client) consume(ctx context.Context, id, raw string, req grant.Request)
 	if answer.Error != "" {
 		return "", c.notConsumed(answer)
 	}
-	if answer.Status != "consumed" && answer.Status != "valid" || answer.Use == "" {
+	if answer.Status != "consumed" && answer.Status != "valid" || !isUse(answer.Use) {
 		return "", &Error{Kind: Malformed, Where: c.wire.base, Detail: fmt.Sprintf("the use of grant %q was not acknowledged", id)}
 	}
-	if r := answer.Receipt; r != nil {
-		if what := unproven(*r, id, req); what != "" {
-			return "", &Error{Kind: Distrusted, Where: c.wire.base, Detail: "the receipt is not for this execution: " + what + " differs"}
-		}
-		if r.Checkpoint != "" {
-			if err := c.observe(ctx, r.Checkpoint); err != nil {
-				return "", err
-			}
-		}
+	// Without the receipt there would be no proof of what was redeemed.
+	if answer.Receipt == nil {
+		return "", &Error{Kind: Distrusted, Where: c.wire.base, Detail: fmt.Sprintf("the use of grant %q came without a receipt", id)}
+	}
+	if what := c.unproven(*answer.Receipt, id, req); what != "" {
+		return "", &Error{Kind: Distrusted, Where: c.wire.base, Detail: "the receipt is not for this execution: " + what + " differs"}
+	}
+	if err := c.observe(ctx, answer.Receipt.Checkpoint); err != nil {
+		return "", err
 	}
 	return answer.Use, nil
 }
@@ -208,15 +209,34 @@ func (c *Client) notConsumed(answer api.Consumed) error {
 }
 
 // unproven names the first part of a receipt that does not prove a decision
-// about req.
-func unproven(r api.Receipt, id string, req grant.Request) string {
-	switch s := r.Statement; {
-	case r.GrantID != id || s.GrantID != id:
-		return "grant"
-	case s.Digest() != r.Digest:
-		return "digest"
-	case !slices.Equal(s.Argv, req.Command):
-		return "command"
+// about req. What the statement leaves out was approved without it.
+func (c *Client) unproven(r api.Receipt, id string, req grant.Request) string {
+	s := r.Statement
+	found := grant.Context{}
+	if req.Context != nil {
+		found = *req.Context
+	}
+	for _, part := range []struct {
+		name string
+		fits bool
+	}{
+		{"grant", r.GrantID == id && s.GrantID == id},
+		{"digest", s.Digest() == r.Digest},
+		{"purpose", s.Purpose == statement.Run && req.RunAs == "" || s.Purpose == statement.Crossing && req.RunAs != ""},
+		{"issuer", s.Issuer == c.wire.base},
+		{"command", len(s.Argv) > 0 && slices.Equal(s.Argv, req.Command)},
+		{"requester", s.Requester != nil && *s.Requester == c.login.Email},
+		{"host", s.Host != nil && *s.Host == "claimed:"+req.Host},
+		{"run_as", equalText(s.RunAsName, req.RunAs)},
+		{"program", s.Executable == nil || equalFile(s.Executable, found.File)},
+		{"interpreter", len(s.Interpreters) == 0 || equalFiles(s.Interpreters, found.Interpreters)},
+		{"working directory", s.Cwd == nil || equalFile(s.Cwd, found.Cwd)},
+		{"caller", s.CallerUID == nil || equal(s.CallerUID, found.UID)},
+		{"standard input", s.Stdin == nil || equal(s.Stdin, found.Stdin)},
+	} {
+		if !part.fits {
+			return part.name
+		}
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func (c *Client) Prepare(ctx context.Context, operation string, params map[strin
 	if change.ID == "" || change.Operation != operation || !maps.Equal(change.Params, params) {
 		return Change{}, &Error{Kind: Distrusted, Where: c.wire.base, Detail: "it prepared another change than the one that was asked for"}
 	}
-	return change, nil
+	return change, c.checkID("change", change.ID)
 }
 
 // Statement is what a signature over the change confirms, after a check that it
@@ -113,6 +113,9 @@ func (c *Client) AwaitChange(ctx context.Context, change Change) (api.Trust, err
 			continue
 		case err != nil:
 			return now, err
+		}
+		if now.ID != change.ID {
+			return now, &Error{Kind: Distrusted, Where: c.wire.base, Detail: fmt.Sprintf("asked about change %q, it answered about %.80q", change.ID, now.ID)}
 		}
 		outage, pause = 0, firstPause
 		switch now.Status {

@@ -186,6 +186,9 @@ func TestBindReadsScripts(t *testing.T) {
 	loop := filepath.Join(dir, "loop")
 	script(t, dir, "loop", "#!"+loop+"\n")
 	tool := script(t, dir, "tool", "#!/bin/sh\n")
+	other := mkdir(t, dir+"/o")
+	hidden := script(t, other, "tool", "#!/bin/sh\n")
+	script(t, dir, "again", "#!/usr/bin/env again\n")
 	env, err := filepath.EvalSymlinks("/usr/bin/env")
 	if err != nil {
 		t.Fatal(err)
@@ -203,10 +206,22 @@ func TestBindReadsScripts(t *testing.T) {
 		{name: "blanks and argument", content: "#! \t/bin/sh  -e \n", want: []string{sh}},
 		{name: "no line end", content: "#!/bin/sh", want: []string{sh}},
 		{name: "script by script", content: "#!" + inner + "\n", want: []string{inner, sh}},
-		{name: "env", content: "#!/usr/bin/env tool\n", want: []string{env, tool}},
-		{name: "env -S", content: "#!/usr/bin/env -S tool -x\n", want: []string{env, tool}},
-		{name: "env with options", content: "#!/usr/bin/env -i tool\n", want: []string{env}},
-		{name: "env with assignment", content: "#!/usr/bin/env -S A=b tool\n", want: []string{env}},
+		{name: "env", content: "#!/usr/bin/env tool\n", want: []string{env, tool, sh}},
+		{name: "env -S", content: "#!/usr/bin/env -S tool -x\n", want: []string{env, tool, sh}},
+		{name: "env with an option", content: "#!/usr/bin/env -S -u HOME tool\n", want: []string{env, tool, sh}},
+		{name: "env with assignments", content: "#!/usr/bin/env -S A=b C= tool\n", want: []string{env, tool, sh}},
+		{name: "env with a PATH", content: "#!/usr/bin/env -S PATH=" + other + " tool\n", want: []string{env, hidden, sh}},
+		{name: "env with a PATH after an end of options", content: "#!/usr/bin/env -iS -- PATH=" + other + " tool\n", want: []string{env, hidden, sh}},
+		{name: "env without environment", content: "#!/usr/bin/env -S -i sh\n", want: []string{env, sh}},
+		{name: "env without environment finds nothing of PATH", content: "#!/usr/bin/env -S -i tool\n", kind: NotFound},
+		{name: "env by env", content: "#!/usr/bin/env -S /usr/bin/env -u X tool\n", want: []string{env, env, tool, sh}},
+		{name: "env with a path", content: "#!/usr/bin/env -S " + hidden + "\n", want: []string{env, hidden, sh}},
+		{name: "env with an argument that is no option", content: "#!/usr/bin/env -i tool\n", kind: Unresolved},
+		{name: "env with an unknown option", content: "#!/usr/bin/env -S --frobnicate tool\n", kind: Unresolved},
+		{name: "env with no program", content: "#!/usr/bin/env -S A=b\n", kind: Unresolved},
+		{name: "env alone", content: "#!/usr/bin/env\n", kind: Unresolved},
+		{name: "env -S alone", content: "#!/usr/bin/env -S\n", kind: Unresolved},
+		{name: "env of itself", content: "#!/usr/bin/env again\n", kind: BadScript},
 		{name: "env without program", content: "#!/usr/bin/env nosuch\n", kind: NotFound},
 		{name: "relative interpreter", content: "#!sh\n", kind: BadScript},
 		{name: "no interpreter", content: "#!\n", kind: BadScript},
@@ -273,7 +288,7 @@ func TestContext(t *testing.T) {
 	if *c.Cwd.Path != dir || *c.Cwd.Device != uint64(stat.Dev) || *c.Cwd.Inode != uint64(stat.Ino) {
 		t.Errorf("wrong folder in %+v", c)
 	}
-	if *c.UID != uint64(os.Getuid()) || *c.Stdin != "null" {
+	if *c.UID != uint64(os.Getuid()) || c.Stdin != nil {
 		t.Errorf("wrong caller in %+v", c)
 	}
 	if detail.ArgvHash(c.Argv) != detail.ArgvHash(argv) {
@@ -281,23 +296,23 @@ func TestContext(t *testing.T) {
 	}
 }
 
-func TestStdinIsDescribed(t *testing.T) {
+// Whatever standard input is, the context says nothing about it: the command
+// may run later with another one.
+func TestStdinIsNotBound(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	if got := describeStdin(null); got == nil || *got != "null" {
-		t.Errorf("null device: %v", got)
-	}
-	if got := describeStdin(r); got != nil {
-		t.Errorf("pipe: %q, want not bound", *got)
+	for name, stdin := range map[string]*os.File{"null device": null, "none": nil} {
+		b, err := Executor{Stdin: stdin}.Bind([]string{"/bin/sh"}, tempDir(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Context().Stdin; got != nil {
+			t.Errorf("%s: the context claims that standard input is %q", name, *got)
+		}
+		b.Close()
 	}
 }
 
@@ -320,8 +335,65 @@ func FuzzParseShebang(f *testing.F) {
 		if !filepath.IsAbs(path) || strings.ContainsAny(path, " \t\n\x00") || strings.ContainsAny(argument, "\n\x00") {
 			t.Fatalf("interpreter %q, argument %q", path, argument)
 		}
-		if name, ok := envProgram(path, argument); ok && (name == "" || strings.ContainsAny(name, " \t=")) {
-			t.Fatalf("env runs %q", name)
+		if call, ok := readEnv([]string{argument}, search{}); ok && (call.name == "" || strings.Contains(call.name, "=") || call.name[0] == '-') {
+			t.Fatalf("env runs %q", call.name)
 		}
 	})
+}
+
+// What is bound must be what env(1) of this machine really starts: each line is
+// run, and the interpreter that answers is the one that was found.
+func TestEnvStartsWhatWasBound(t *testing.T) {
+	dir := tempDir(t)
+	for _, sub := range []string{"first", "second", "odd name"} {
+		script(t, mkdir(t, dir+"/"+sub), "tool", "#!/bin/sh\nprintf '%s' '"+dir+"/"+sub+"/tool'\n")
+	}
+	environ := []string{"PATH=" + dir + "/first:/usr/bin:/bin", "DIR=" + dir + "/second", "EMPTY="}
+	for _, words := range []string{
+		"tool", "-S tool a b", "-Stool", "-S  tool", "-vS tool", "-S -v tool", "-S -u FOO tool", "-S -uFOO tool",
+		"-S --unset=FOO tool", "-S --unset FOO tool", "-S PATH=${DIR} tool", "-S PATH=${DIR}:/bin A=b tool", "-S -i PATH=${DIR} tool",
+		"-S - PATH=${DIR} tool", "-S --ignore-environment PATH=${DIR} tool x", "-S -- tool", "-S A=b tool", "-S A='x y' tool",
+		`-S A="x y" tool`, `-S "PATH=` + dir + `/odd name" tool`, `-S PATH=` + dir + `/odd\_name tool`, `-S "PATH=` + dir + `/odd\_name" tool`,
+		"-S ${DIR}/tool", "-S tool # -i", `-S tool\c -i`, `-S t${EMPTY}ool`, "-S 'tool'", `-S to'o'"l"`, "-S -S tool", "-S env tool",
+		"-S -C / tool", "-S -C / ${DIR}/tool", "-S --chdir=/ ${DIR}/tool", "-S -i tool", "-S -u PATH tool", "-i tool", "-S --ign tool",
+		"-S", "-S A=b", "-S $DIR/tool", `-S "tool`, `-S tool\`, `-S \q`, "-S A=b -- tool", "-S ''", "-S -0 tool", "-S -P /bin tool",
+	} {
+		t.Run(words, func(t *testing.T) {
+			path := script(t, dir, "s", "#!/usr/bin/env "+words+"\n")
+			x := Executor{Environ: environ}
+			b, err := x.Bind([]string{path}, dir)
+			if err != nil {
+				if e, ok := errors.AsType[*Error](err); !ok || e.ExitCode() == 64 {
+					t.Errorf("refused with %v", err)
+				}
+				return
+			}
+			files := b.Interpreters()
+			b.Close()
+			_, printed, err := capture(t, x, []string{path}, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := *files[len(files)-2].Path; printed != want { // the last one is that of the tool
+				t.Errorf("env started %q, bound was %q", printed, want)
+			}
+		})
+	}
+}
+
+// A refusal is the safe answer, so what has to work is said here.
+func TestReadEnv(t *testing.T) {
+	for words, want := range map[string]string{
+		"tool": "tool", "-S tool a": "tool", "-vS -u X tool": "tool", "-S -i A=b /x/tool": "/x/tool", "-S -- tool": "tool",
+		"-S --argv0=x tool": "tool", "-S -a x tool": "tool", "-S --default-signal=PIPE tool": "tool", "-S -C /x /y/tool": "/y/tool",
+		"": "", "-i": "", "-u": "", "-u X": "", "-S -C /x tool": "", "A=b": "", "-S ''": "", "-S -x tool": "", "--help": "", "-S --": "",
+	} {
+		call, ok := readEnv([]string{words}, search{})
+		if words == "" {
+			call, ok = readEnv(nil, search{})
+		}
+		if ok != (want != "") || call.name != want {
+			t.Errorf("%q: starts %q (%v), want %q", words, call.name, ok, want)
+		}
+	}
 }

@@ -20,6 +20,8 @@ const (
 	NoFolder                  // the working directory does not exist
 	Changed                   // a file is not what it was when it was bound
 	Reparsed                  // another program would read the arguments again
+	Unresolved                // its #! line has env(1) start what cannot be known
+	Swapped                   // another file was executed than the one that was bound
 )
 
 // Error is a command that cannot be bound or was not started.
@@ -45,6 +47,8 @@ var kindTexts = [...]string{
 	NoFolder:      "the working directory does not exist any more",
 	Changed:       "changed after it was looked at",
 	Reparsed:      "cmd.exe would read its arguments again",
+	Unresolved:    "its #! line has env(1) start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS",
+	Swapped:       "another file was executed; it was killed before it did anything",
 }
 
 // Error implements error.

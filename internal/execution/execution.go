@@ -12,6 +12,7 @@ package execution
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -46,8 +47,17 @@ type Bound struct {
 	program      object
 	interpreters []object // of a script, outermost first
 	native       bool     // the kernel loads the program itself
+	loaded       *object  // what the kernel loads: program or interpreter; nil when that is unknown
+	lookups      []lookup // what env(1) will look up again
 	cwd          folder
-	stdin        *string
+}
+
+// lookup is a search that env(1) makes when the command runs, and what it found
+// when the command was bound.
+type lookup struct {
+	search envSearch
+	name   string
+	id     identity
 }
 
 // Argv is the argument list, unchanged.
@@ -67,7 +77,9 @@ func (b *Bound) Interpreters() []statement.File {
 	return files
 }
 
-// Context is what a request says about the command's surroundings.
+// Context is what a request says about the command's surroundings. Standard
+// input is no part of it: nothing here would hold the child to what was said
+// about it, so that it must be shown as not bound.
 func (b *Bound) Context() grant.Context {
 	file, cwd := b.program.statement(), b.cwd.statement()
 	c := grant.Context{
@@ -76,7 +88,6 @@ func (b *Bound) Context() grant.Context {
 		File:         &file,
 		Interpreters: b.Interpreters(),
 		Cwd:          &cwd,
-		Stdin:        b.stdin,
 	}
 	if uid := os.Getuid(); uid >= 0 {
 		n := uint64(uid)
@@ -104,12 +115,12 @@ func (x Executor) Bind(argv []string, cwd string) (*Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	search := search{path: x.variable("PATH"), cwd: dir.path}
+	search := search{path: x.variable("PATH"), cwd: dir.path, environ: x.childEnviron()}
 	program, err := search.program(argv[0])
 	if err != nil {
 		return nil, err
 	}
-	b := &Bound{argv: argv, program: program, cwd: dir, stdin: describeStdin(x.Stdin)}
+	b := &Bound{argv: argv, program: program, cwd: dir}
 	if err := b.bindImage(search); err != nil {
 		b.Close()
 		return nil, err
@@ -127,29 +138,57 @@ func (b *Bound) unchanged() error {
 			return err
 		}
 	}
+	for _, l := range b.lookups {
+		if err := l.unchanged(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged checks that env(1) would still find the same file: another one may
+// have appeared earlier in PATH.
+func (l lookup) unchanged() error {
+	o, err := l.search.program(l.name)
+	if err != nil {
+		return err
+	}
+	defer o.file.Close()
+	if o.id != l.id {
+		return &Error{Kind: Changed, Path: o.found}
+	}
 	return nil
 }
 
 // childEnviron is the environment for a child in the bound folder: without
-// Vogt's own variables, which carry switches and may carry secrets.
+// Vogt's own variables, which carry switches and may carry secrets. Of entries
+// with one name only the last is passed on, so that the child cannot see another
+// PATH than the one that was searched.
 func (x Executor) childEnviron() []string {
 	env := make([]string, 0, len(x.Environ))
-	for _, entry := range x.Environ {
-		if !isOwn(entry) {
+	seen := make(map[string]bool, len(x.Environ))
+	for _, entry := range slices.Backward(x.Environ) {
+		// A name may begin with "=" on Windows.
+		name := entry
+		if i := strings.IndexByte(entry, '='); i > 0 {
+			name = variableName(entry[:i])
+		}
+		if !isOwn(entry) && !seen[name] {
+			seen[name] = true
 			env = append(env, entry)
 		}
 	}
+	slices.Reverse(env)
 	return env
 }
 
 func (x Executor) variable(name string) string {
-	value := ""
-	for _, entry := range x.Environ {
+	for _, entry := range slices.Backward(x.Environ) {
 		if v, found := cutName(entry, name); found {
-			value = v // the last one counts, as in os.Environ's users
+			return v
 		}
 	}
-	return value
+	return ""
 }
 
 // checkArgv refuses what no request can carry or no kernel accepts.
@@ -176,29 +215,4 @@ func shorten(arg string) string {
 		return arg[:most] + "…"
 	}
 	return arg
-}
-
-// describeStdin says what a statement can say about standard input: that there
-// is none, or that it is a terminal. Anything else is not bound.
-func describeStdin(stdin *os.File) *string {
-	kind := ""
-	switch {
-	case stdin == nil || isNull(stdin):
-		kind = "null"
-	case isTerminal(stdin):
-		kind = "live-tty"
-	default:
-		return nil
-	}
-	return &kind
-}
-
-// isNull reports whether f is the null device.
-func isNull(f *os.File) bool {
-	null, err := os.Stat(os.DevNull)
-	if err != nil {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && os.SameFile(null, info)
 }

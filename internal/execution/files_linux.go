@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const termiosRequest = unix.TCGETS
-
 // openImage opens a program to read and execute it. One that may be executed
 // but not read, as sudo is on some systems, is opened for its identity alone.
 func openImage(path string) (file *os.File, readable bool, err error) {

@@ -56,7 +56,5 @@ func isOwn(entry string) bool { return strings.HasPrefix(entry, "VOGT_") }
 
 func cutName(entry, name string) (string, bool) { return strings.CutPrefix(entry, name+"=") }
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)
-	return err == nil
-}
+// variableName is what makes two names of variables the same.
+func variableName(name string) string { return name }

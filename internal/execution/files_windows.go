@@ -81,10 +81,8 @@ func cutName(entry, name string) (string, bool) {
 	return value, found && strings.EqualFold(key, name)
 }
 
-func isTerminal(f *os.File) bool {
-	var mode uint32
-	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil
-}
+// variableName is what makes two names of variables the same.
+func variableName(name string) string { return strings.ToUpper(name) }
 
 // openImage opens a program to read it.
 func openImage(path string) (file *os.File, readable bool, err error) {

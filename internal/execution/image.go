@@ -15,36 +15,58 @@ const headSize = 256
 // Linux.
 const maxScripts = 5
 
-// bindImage finds out how the kernel would start the program, and opens the
-// interpreters of a script.
+// maxStarts bounds how many files take part in a start, since env(1) may start
+// scripts that start env again.
+const maxStarts = 16
+
+// bindImage finds out how the program would be started, and opens the
+// interpreters of a script: those that the kernel starts, and what env(1) would
+// start for them.
 func (b *Bound) bindImage(s search) error {
 	o := b.program
-	for range maxScripts {
+	var args []string // of the interpreter that was found last
+	for scripts := 0; len(b.interpreters) < maxStarts; {
 		head, err := o.head()
 		if err != nil {
 			return err
 		}
-		if !bytes.HasPrefix(head, []byte("#!")) {
-			native, err := recognise(o.found, head)
-			b.native = native && len(b.interpreters) == 0
+		if bytes.HasPrefix(head, []byte("#!")) {
+			path, argument, ok := parseShebang(head)
+			if scripts++; !ok || scripts > maxScripts {
+				return &Error{Kind: BadScript, Path: o.found}
+			}
+			if o, err = openInterpreter(path, o.found); err != nil {
+				return err
+			}
+			b.interpreters = append(b.interpreters, o)
+			args = nil
+			if argument != "" {
+				args = []string{argument}
+			}
+			continue
+		}
+		native, err := recognise(o.found, head)
+		if err != nil {
 			return err
 		}
-		path, argument, ok := parseShebang(head)
-		if !ok {
-			return &Error{Kind: BadScript, Path: o.found}
+		if b.loaded == nil && native {
+			b.loaded = &object{}
+			*b.loaded = o
+			b.native = len(b.interpreters) == 0
 		}
-		if o, err = openInterpreter(path, o.found); err != nil {
+		if len(b.interpreters) == 0 || !isEnv(o) {
+			return nil
+		}
+		call, ok := readEnv(args, s)
+		if !ok {
+			return &Error{Kind: Unresolved, Path: b.program.found}
+		}
+		if o, err = call.search.program(call.name); err != nil {
 			return err
 		}
 		b.interpreters = append(b.interpreters, o)
-		if name, ok := envProgram(path, argument); ok {
-			found, err := s.program(name)
-			if err != nil {
-				return err
-			}
-			b.interpreters = append(b.interpreters, found)
-			return nil
-		}
+		b.lookups = append(b.lookups, lookup{call.search, call.name, o.id})
+		args, scripts = call.rest, 0
 	}
 	return &Error{Kind: BadScript, Path: b.program.found}
 }
@@ -73,25 +95,4 @@ func parseShebang(head []byte) (path, argument string, ok bool) {
 		return "", "", false
 	}
 	return path, argument, true
-}
-
-// envProgram returns the program that `#!/usr/bin/env name` looks up in PATH.
-// Forms with options or assignments are left to env: what they run is not
-// bound.
-func envProgram(interpreter, argument string) (string, bool) {
-	if filepath.Base(interpreter) != "env" {
-		return "", false
-	}
-	name := argument
-	if rest, ok := strings.CutPrefix(argument, "-S"); ok {
-		words := strings.Fields(rest)
-		if len(words) == 0 {
-			return "", false
-		}
-		name = words[0]
-	}
-	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "='\"\\$ \t") {
-		return "", false
-	}
-	return name, true
 }

@@ -53,11 +53,14 @@ func (b *Bound) pathImage() string {
 
 // start starts the child.
 func (b *Bound) start(attr *os.ProcAttr) (*os.Process, error) {
-	image, release := b.image(attr.Files)
-	defer release()
-	child, err := os.StartProcess(image, b.argv, attr)
+	l := b.prepare(attr.Files)
+	defer l.release()
+	child, err := b.begin(l, attr)
 	if err == nil {
 		return child, nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return nil, e
 	}
 	e := &Error{Path: b.program.found, Err: cause(err)}
 	if errors.Is(err, fs.ErrNotExist) {

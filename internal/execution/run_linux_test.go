@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,42 +66,217 @@ func TestNativeProgramLooksOrdinary(t *testing.T) {
 // check, before execve(2).
 func TestNativeProgramIsExecutedByDescriptor(t *testing.T) {
 	for _, tmp := range []string{"", "/nosuch/folder"} { // with and without a place for the named link
-		dir := tempDir(t)
 		if tmp != "" {
 			t.Setenv("TMPDIR", tmp)
 		}
+		dir := tempDir(t)
 		copyProgram(t, "echo", dir+"/tool")
-		r, w, err := os.Pipe()
-		if err != nil {
+		printed, err := attack(t, dir, []string{dir + "/tool", "bound"}, func(b *Bound, l launch) {
+			if !b.native || l.watched != (tmp == "") {
+				t.Errorf("native %v, watched %v", b.native, l.watched)
+			}
+			rename(t, dir+"/tool", dir+"/moved")
+			script(t, dir, "tool", "#!/bin/sh\necho evil\n")
+		})
+		if err != nil || printed != "bound\n" {
+			t.Errorf("printed %q, %v", printed, err)
+		}
+	}
+}
+
+// attack binds argv and lets do its worst between the last check and the start.
+func attack(t *testing.T, dir string, argv []string, do func(*Bound, launch)) (printed string, err error) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b, err := Executor{}.Bind(argv, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	attr := &os.ProcAttr{Files: []*os.File{w, w, w}}
+	l := b.prepare(attr.Files)
+	do(b, l)
+	child, err := b.begin(l, attr)
+	l.release()
+	w.Close()
+	text, readErr := io.ReadAll(r)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if err == nil {
+		if _, err := child.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		b, err := Executor{}.Bind([]string{dir + "/tool", "bound"}, dir)
-		if err != nil {
+	}
+	return string(text), err
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantSwapped(t *testing.T, printed string, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != Swapped || e.ExitCode() != 126 || !strings.Contains(e.Error(), "another file was executed") {
+		t.Errorf("got %v, want that another file was executed", err)
+	}
+	if printed != "" {
+		t.Errorf("the other file printed %q", printed)
+	}
+}
+
+// A process of the same user puts another file in the place of the link that
+// gives the program its name: it is not executed for a single instruction.
+func TestSwappedLinkIsNoticed(t *testing.T) {
+	t.Setenv("TMPDIR", tempDir(t))
+	for name, put := range map[string]func(t *testing.T, dir, at string){
+		"another link": func(t *testing.T, dir, at string) {
+			if err := os.Symlink(dir+"/evil", at); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another file": func(t *testing.T, dir, at string) { rename(t, dir+"/evil", at) },
+		"a script": func(t *testing.T, dir, at string) {
+			if err := os.WriteFile(at, []byte("#!/bin/sh\necho evil\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tempDir(t)
+			copyProgram(t, "echo", dir+"/tool")
+			copyProgram(t, "echo", dir+"/evil")
+			printed, err := attack(t, dir, []string{dir + "/tool", "evil"}, func(b *Bound, l launch) {
+				if !l.watched {
+					t.Fatal("the child is not watched")
+				}
+				if err := os.Remove(l.path); err != nil {
+					t.Fatal(err)
+				}
+				put(t, dir, l.path)
+			})
+			wantSwapped(t, printed, err)
+		})
+	}
+}
+
+// The start of a script: another interpreter, or another script, before the
+// interpreter has begun to read it.
+func TestSwappedScriptIsNoticed(t *testing.T) {
+	dir := tempDir(t)
+	copyProgram(t, "bash", dir+"/interpreter")
+	path := script(t, dir, "tool", "#!"+dir+"/interpreter\necho bound\n")
+	printed, err := attack(t, dir, []string{path}, func(*Bound, launch) {})
+	if err != nil || printed != "bound\n" {
+		t.Fatalf("without an attack: printed %q, %v", printed, err)
+	}
+	printed, err = attack(t, dir, []string{path}, func(*Bound, launch) {
+		rename(t, dir+"/interpreter", dir+"/moved")
+		copyProgram(t, "bash", dir+"/interpreter")
+	})
+	wantSwapped(t, printed, err)
+	printed, err = attack(t, dir, []string{path}, func(*Bound, launch) {
+		script(t, dir, "tool", "#!"+dir+"/interpreter\necho evil\n")
+	})
+	if err == nil || printed != "" {
+		t.Errorf("another script printed %q, %v", printed, err)
+	}
+}
+
+// No link is made where other users could put another folder in the place of
+// the one that holds it; the program runs all the same.
+func TestLinkOnlyWhereItIsSafe(t *testing.T) {
+	dir := tempDir(t)
+	copyProgram(t, "echo", dir+"/tool")
+	for _, tt := range []struct {
+		mode fs.FileMode
+		uid  int // of the folder; -1 for ours
+		safe bool
+	}{
+		{0o700, -1, true}, {0o755, -1, true}, {0o777 | fs.ModeSticky, -1, true}, {0o777, -1, false}, {0o770, -1, false}, {0o777 | fs.ModeSticky, 12345, false}, {0o755, 12345, false},
+	} {
+		if tt.uid >= 0 && os.Getuid() != 0 {
+			continue // giving a folder away takes root
+		}
+		tmp := mkdir(t, tempDir(t)+"/tmp")
+		if err := os.Chmod(tmp, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		if !b.native {
-			t.Fatal("a copy of echo was not recognised as native")
+		if tt.uid >= 0 {
+			if err := os.Chown(tmp, tt.uid, -1); err != nil {
+				t.Fatal(err)
+			}
 		}
-		image, release := b.image([]*os.File{w, w, w})
-		if err := os.Rename(dir+"/tool", dir+"/moved"); err != nil {
-			t.Fatal(err)
+		t.Setenv("TMPDIR", tmp)
+		printed, err := attack(t, dir, []string{dir + "/tool", "bound"}, func(_ *Bound, l launch) {
+			made, err := os.ReadDir(tmp)
+			if err != nil || (len(made) > 0) != tt.safe || l.watched != tt.safe {
+				t.Errorf("mode %v of %d: made %v, watched %v (%v)", tt.mode, tt.uid, made, l.watched, err)
+			}
+		})
+		if err != nil || printed != "bound\n" {
+			t.Errorf("mode %v of %d: printed %q, %v", tt.mode, tt.uid, printed, err)
 		}
-		script(t, dir, "tool", "#!/bin/sh\necho evil\n")
-		child, err := os.StartProcess(image, b.Argv(), &os.ProcAttr{Files: []*os.File{nil, w, w}})
-		release()
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// Where the start of a watched child fails, as it does where ptrace(2) is
+// forbidden, the program is started by its descriptor alone.
+func TestStartWithoutWatching(t *testing.T) {
+	dir := tempDir(t)
+	copyProgram(t, "echo", dir+"/tool")
+	b, err := Executor{}.Bind([]string{dir + "/tool", "bound"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	attr := &os.ProcAttr{Files: []*os.File{w, w, w}}
+	l := b.prepare(attr.Files)
+	defer l.release()
+	if !strings.HasPrefix(l.plain, "/proc/self/fd/") || strings.HasSuffix(l.plain, "tool") {
+		t.Fatalf("the way without a link is %q", l.plain)
+	}
+	l.path = "/nosuch/tool"
+	child, err := b.begin(l, attr)
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if printed, err := io.ReadAll(r); err != nil || string(printed) != "bound\n" {
+		t.Errorf("printed %q, %v", printed, err)
+	}
+}
+
+// A program with more rights than its caller must keep them, so it is not
+// watched, and has no link that would need it.
+func TestPrivilegedProgramIsNotWatched(t *testing.T) {
+	dir := tempDir(t)
+	copyProgram(t, "echo", dir+"/tool")
+	if err := os.Chmod(dir+"/tool", 0o755|fs.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := attack(t, dir, []string{dir + "/tool", "bound"}, func(_ *Bound, l launch) {
+		if l.watched || !strings.HasPrefix(l.path, "/proc/self/fd/") || strings.HasSuffix(l.path, "tool") {
+			t.Errorf("started by %s, watched %v", l.path, l.watched)
 		}
-		w.Close()
-		printed, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if state, err := child.Wait(); err != nil || !state.Success() || string(printed) != "bound\n" {
-			t.Errorf("printed %q, %v, %v", printed, state, err)
-		}
-		r.Close()
-		b.Close()
+	})
+	if err != nil || printed != "bound\n" {
+		t.Errorf("printed %q, %v", printed, err)
 	}
 }
 

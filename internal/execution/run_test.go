@@ -329,3 +329,26 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 		t.Errorf("printed %q, %v", out, err)
 	}
 }
+
+// While a person thinks, another program of the same name may appear earlier in
+// PATH: env(1) would start that one.
+func TestRunRefusesWhatEnvWouldFindInstead(t *testing.T) {
+	dir := tempDir(t)
+	first, second := mkdir(t, dir+"/first"), mkdir(t, dir+"/second")
+	script(t, second, "tool", "#!/bin/sh\necho bound\n")
+	path := script(t, dir, "s", "#!/usr/bin/env tool\n")
+	x := Executor{Environ: []string{"PATH=" + first + ":" + second}}
+	b, err := x.Bind([]string{path}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	script(t, first, "tool", "#!/bin/sh\necho evil >"+dir+"/evil\n")
+	_, err = x.Run(context.Background(), b)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != Changed {
+		t.Errorf("got %v, want a refusal of the change", err)
+	}
+	if _, err := os.Stat(dir + "/evil"); err == nil {
+		t.Error("what appeared in PATH was run")
+	}
+}

@@ -10,8 +10,9 @@ import (
 // search finds programs as execvp(3) does, except that no entry of PATH may
 // depend on the working directory.
 type search struct {
-	path string // value of PATH
-	cwd  string // absolute
+	path    string   // value of PATH
+	cwd     string   // absolute
+	environ []string // of the child
 }
 
 // program finds and opens the program that name stands for.

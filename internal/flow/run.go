@@ -217,7 +217,7 @@ func EndingOf(s grant.Status) Ending {
 // MismatchError tells that a grant is for another action than the one that
 // would run.
 type MismatchError struct {
-	What    string // "command", "program", "interpreter", "folder" or "host"
+	What    string // "command", "host", "folder", "program", "user", "standard input" or "interpreter"
 	Granted string // as in the grant
 	Found   string // as it is here and now
 }
@@ -227,8 +227,10 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the grant is for another %s: it says %s, here it is %s", e.What, e.Granted, e.Found)
 }
 
-// sameAction compares what would run with what the grant is for. What the grant
-// does not bind is not compared: the person who approved saw that it is not.
+// sameAction compares what would run with what the grant is for: every field of
+// the request that a statement shows. What the grant does not bind is not
+// compared: the person who approved saw that it is not. What it binds and this
+// door cannot observe differs.
 func sameAction(req grant.Request, g api.Grant) error {
 	if g.Request == nil {
 		return fmt.Errorf("the authority does not show what grant %q is for; it belongs to somebody else", g.ID)
@@ -242,19 +244,35 @@ func sameAction(req grant.Request, g api.Grant) error {
 	case granted.Context == nil:
 		return nil
 	}
-	if was, is := granted.Context.Cwd, req.Context.Cwd; !sameFile(was, is) {
-		return &MismatchError{"folder", pathOf(was), pathOf(is)}
+	was, is := *granted.Context, *req.Context
+	switch {
+	case !sameFile(was.Cwd, is.Cwd):
+		return &MismatchError{"folder", pathOf(was.Cwd), pathOf(is.Cwd)}
+	case !sameFile(was.File, is.File):
+		return &MismatchError{"program", describe(was.File), describe(is.File)}
+	case !same(was.UID, is.UID):
+		return &MismatchError{"user", value(was.UID), value(is.UID)}
+	case !same(was.Stdin, is.Stdin):
+		return &MismatchError{"standard input", value(was.Stdin), value(is.Stdin)}
 	}
-	if was, is := granted.Context.File, req.Context.File; !sameFile(was, is) {
-		return &MismatchError{"program", describe(was), describe(is)}
+	return sameInterpreters(was.Interpreters, is.Interpreters)
+}
+
+// sameInterpreters compares a list that was bound, whole.
+func sameInterpreters(bound, found []statement.File) error {
+	if len(bound) == 0 {
+		return nil
 	}
-	for i, was := range granted.Context.Interpreters {
-		var is *statement.File
-		if i < len(req.Context.Interpreters) {
-			is = &req.Context.Interpreters[i]
+	at := func(list []statement.File, i int) *statement.File {
+		if i < len(list) {
+			return &list[i]
 		}
-		if !sameFile(&was, is) {
-			return &MismatchError{"interpreter", describe(&was), describe(is)}
+		return nil
+	}
+	for i := range max(len(bound), len(found)) {
+		was, is := at(bound, i), at(found, i)
+		if was == nil || !sameFile(was, is) {
+			return &MismatchError{"interpreter", describe(was), describe(is)}
 		}
 	}
 	return nil
@@ -271,6 +289,14 @@ func sameFile(bound, found *statement.File) bool {
 
 func same[T comparable](bound, found *T) bool {
 	return bound == nil || found != nil && *bound == *found
+}
+
+// value shows what may be missing.
+func value[T any](v *T) string {
+	if v == nil {
+		return "not bound"
+	}
+	return fmt.Sprint(*v)
 }
 
 func pathOf(f *statement.File) string {

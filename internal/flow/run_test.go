@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,7 @@ func newScene(status ...grant.Status) *scene {
 			Interpreters: []statement.File{{Path: ptr("/bin/sh"), SHA256: ptr("aa")}},
 			File:         &statement.File{Path: ptr("/usr/bin/make"), Device: ptr(uint64(1)), Inode: ptr(uint64(2)), SHA256: ptr("aa"), Size: ptr(uint64(3))},
 			Cwd:          &statement.File{Path: ptr("/src"), Device: ptr(uint64(1)), Inode: ptr(uint64(9))},
+			UID:          ptr(uint64(1000)),
 		},
 	}
 }
@@ -224,11 +226,21 @@ func TestRunRefusesAnotherAction(t *testing.T) {
 		{"another folder of the same name", func(g *api.Grant) {
 			g.Request.Context = &grant.Context{Cwd: &statement.File{Path: ptr("/src"), Inode: ptr(uint64(10))}}
 		}, "folder"},
+		{"more interpreters here than were bound", func(g *api.Grant) {
+			g.Request.Context = &grant.Context{Interpreters: []statement.File{{Path: ptr("/bin/sh"), SHA256: ptr("aa")}}}
+		}, "another interpreter"},
+		{"user", func(g *api.Grant) { g.Request.Context = &grant.Context{UID: ptr(uint64(0))} }, "another user: it says 0, here it is 1000"},
+		{"standard input, which nothing here enforces", func(g *api.Grant) {
+			g.Request.Context = &grant.Context{Stdin: ptr("null")}
+		}, "another standard input"},
 		{"hidden", func(g *api.Grant) { g.Request = nil }, "somebody else"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScene(grant.Approved)
+			if strings.HasPrefix(tt.name, "more interpreters") {
+				s.context.Interpreters = append(s.context.Interpreters, statement.File{Path: ptr("/bin/env")})
+			}
 			s.tamper = tt.tamper
 			_, err := Run(context.Background(), s.door(), asking(0))
 			if err == nil || !strings.Contains(err.Error(), tt.text) {
@@ -238,6 +250,74 @@ func TestRunRefusesAnotherAction(t *testing.T) {
 				t.Errorf("went on to %q", s.steps)
 			}
 		})
+	}
+}
+
+// A field of the context that is compared by nobody would be shown, signed and
+// then ignored. So each field, also one that is added later, either stops the
+// run when the grant has another value, or is named here with the reason.
+func TestRunComparesEveryFieldOfTheContext(t *testing.T) {
+	notInTheStatement := map[string]string{
+		"Argv":       "Request.Command is what is shown and compared",
+		"ArgvHash":   "a hash of the same",
+		"AdapterID":  "names the software that asked",
+		"AdapterVer": "names the software that asked",
+		"AdapterDig": "names the software that asked",
+		"Executable": "File.Path is what is shown and compared",
+		"Bindings":   "words of the software that asked",
+	}
+	fields := reflect.TypeFor[grant.Context]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		s := newScene(grant.Approved)
+		s.tamper = func(g *api.Grant) {
+			other := grant.Context{}
+			fill(t, reflect.ValueOf(&other).Elem().Field(i))
+			g.Request.Context = &other
+		}
+		_, err := Run(context.Background(), s.door(), asking(0))
+		_, refused := errors.AsType[*MismatchError](err)
+		if _, exempt := notInTheStatement[name]; refused == exempt {
+			t.Errorf("%s: a grant with another value gave %v", name, err)
+		}
+		if refused && slices.Contains(s.steps, "run") {
+			t.Errorf("%s differs, and the command ran", name)
+		}
+	}
+	files := reflect.TypeFor[statement.File]()
+	for i := range files.NumField() {
+		var other statement.File
+		fill(t, reflect.ValueOf(&other).Elem().Field(i))
+		if found := newScene().context.File; sameFile(&other, found) {
+			t.Errorf("files that differ in %s pass for the same", files.Field(i).Name)
+		}
+	}
+}
+
+// fill sets a value, and all that it consists of, to something that no scene
+// has.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("another")
+	case reflect.Uint64:
+		v.SetUint(987654321)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(t, v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("another"), reflect.ValueOf("another"))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	default:
+		t.Fatalf("no other value is known for a %s", v.Type())
 	}
 }
 

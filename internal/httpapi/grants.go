@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -360,9 +361,9 @@ func (c *call) operate(op api.Operation) api.BatchResult {
 }
 
 func (s *server) problemFor(err error) *api.Problem {
-	e, ok := err.(*authority.Error)
-	if !ok {
-		s.Log.Error("an operation of a batch failed", "err", err)
+	var e *authority.Error
+	if !errors.As(err, &e) {
+		s.Log.Error("a part of a call failed", "err", err)
 		e = &authority.Error{Status: 500, Title: "The authority failed"}
 	}
 	p := problemOf(e)

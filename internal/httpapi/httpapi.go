@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -26,9 +25,6 @@ import (
 	"vogt/internal/api"
 	"vogt/internal/authority"
 )
-
-// maxBody bounds a request body: an argument list of 1 MiB, twice, escaped.
-const maxBody = 8 << 20
 
 // Config is the interface's surroundings.
 type Config struct {
@@ -45,6 +41,8 @@ type server struct {
 	issuerHost, pagesHost     string
 	issuerOrigin, pagesOrigin string
 	discovery                 []byte
+	calls                     *calls
+	bodies                    *bodies
 	mux                       *http.ServeMux
 }
 
@@ -63,6 +61,7 @@ func New(c Config) (http.Handler, error) {
 	s := &server{
 		Config: c, issuerHost: issuer.Host, pagesHost: pages.Host,
 		issuerOrigin: cfg.Issuer, pagesOrigin: cfg.PagesOrigin, mux: http.NewServeMux(),
+		calls: newCalls(), bodies: newBodies(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
@@ -83,6 +82,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	switch {
 	case strings.EqualFold(r.Host, s.pagesHost) && s.Pages != nil:
+		s.markPages(r)
 		s.Pages.ServeHTTP(w, r)
 	case strings.EqualFold(r.Host, s.issuerHost):
 		s.serveAPI(w, r)
@@ -131,6 +131,7 @@ type call struct {
 	*http.Request
 	s     *server
 	actor authority.Actor
+	ends  []func() // run when the call ends
 }
 
 type handler func(c *call) error
@@ -139,6 +140,11 @@ type handler func(c *call) error
 func (s *server) handle(pattern string, fn handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{ResponseWriter: w, Request: r, s: s}
+		defer func() {
+			for _, end := range c.ends {
+				end()
+			}
+		}()
 		err := c.authenticate()
 		if err == nil {
 			err = fn(c)
@@ -171,6 +177,7 @@ func (c *call) authenticate() error {
 	}
 	if actor, ok := authority.AuthenticateManagement(raw, c.s.Management); ok {
 		c.actor = actor
+		markKnown(c.Request)
 		return nil
 	}
 	if strings.HasPrefix(c.URL.Path, "/api/admin/") {
@@ -184,6 +191,14 @@ func (c *call) authenticate() error {
 		return err
 	}
 	c.actor = actor
+	markKnown(c.Request)
+	if actor.Agent() {
+		leave, err := c.s.calls.enter(actor.Principal.Email)
+		if err != nil {
+			return err
+		}
+		c.ends = append(c.ends, leave)
+	}
 	text, err := c.s.Authority.Checkpoint(c.Context(), 0)
 	if err != nil {
 		return err
@@ -219,13 +234,9 @@ func bearer(r *http.Request) (string, bool) {
 // body reads JSON into v. No body is the same as {}: clients send a content
 // type without one. Unknown fields are ignored, as the wire demands.
 func (c *call) body(v any) error {
-	b, err := io.ReadAll(http.MaxBytesReader(c.ResponseWriter, c.Body, maxBody))
+	b, err := c.readBody()
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return &authority.Error{Status: 413, Title: "The body is too large", Detail: fmt.Sprintf("The limit is %d bytes.", maxBody)}
-		}
-		return &authority.Error{Status: 400, Title: "The body could not be read", Detail: "The connection ended early."}
+		return err
 	}
 	if len(b) == 0 {
 		return nil

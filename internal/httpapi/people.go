@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bufio"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,8 +19,12 @@ func health(c *call) error {
 	if err != nil {
 		return err
 	}
+	status := "ok"
+	if c.s.Authority.Damage() != "" {
+		status = "damaged"
+	}
 	return c.ok(http.StatusOK, api.Health{
-		Status: "ok", Version: c.s.Version, Issuer: cfg.Issuer, Epoch: c.s.Authority.Epoch(), Bearer: c.s.Bearer,
+		Status: status, Version: c.s.Version, Issuer: cfg.Issuer, Epoch: c.s.Authority.Epoch(), Bearer: c.s.Bearer,
 		Pages: cfg.PagesOrigin, Time: c.s.Authority.Now().UnixMilli(), LogKey: c.s.Authority.LogKey(), SetUp: owner,
 	})
 }
@@ -435,21 +441,34 @@ func auditConsistency(c *call) error {
 }
 
 // auditExport streams the log in the export form of package audit. An error
-// after the first line can only be shown by an end without checkpoint, which
-// readers refuse.
+// after the first line is the last one, and the answer breaks off after it:
+// readers accept no end without a checkpoint.
 func auditExport(c *call) error {
 	if !c.actor.Person() && c.actor.Means != authority.Management {
 		return &authority.Error{Status: 403, Kind: "forbidden", Title: "Only a person may export the log", Hint: "Log in as a person: vogt login."}
 	}
 	c.Header().Set("Content-Type", "application/jsonl")
-	e := audit.NewExporter(c.ResponseWriter)
-	checkpoint, err := c.s.Authority.Export(c.Context(), c.actor, func(r audit.Record) error { return e.Record(r, false) })
+	// The exporter writes into this buffer and makes none of its own.
+	out := bufio.NewWriterSize(c.ResponseWriter, 64<<10)
+	e := audit.NewExporter(out)
+	begun := false
+	checkpoint, err := c.s.Authority.Export(c.Context(), c.actor, func(r audit.Record) error {
+		begun = true
+		return e.Record(r, false)
+	})
 	if err == nil {
 		err = e.Close(checkpoint)
 	}
-	if err != nil {
-		c.s.Log.Error("an export ended early", "err", err)
-		panic(http.ErrAbortHandler)
+	if err == nil || !begun {
+		return err
 	}
-	return nil
+	c.s.Log.Error("an export ended early", "err", err)
+	last, err := json.Marshal(map[string]*api.Problem{"problem": c.s.problemFor(err)})
+	if err == nil {
+		_, _ = out.Write(append(last, '\n'))
+		if out.Flush() == nil {
+			_ = http.NewResponseController(c.ResponseWriter).Flush() // the reader may be gone
+		}
+	}
+	panic(http.ErrAbortHandler)
 }

@@ -63,6 +63,8 @@ var (
 	// ErrProof: the passkey's response does not verify, or a stronger proof is
 	// needed. 403.
 	ErrProof = errors.New("proof not accepted")
+	// ErrNoPasskey: the person has no passkey that could prove it. 403.
+	ErrNoPasskey = errors.New("no passkey")
 	// ErrLastWay: the account would be left without a key or passkey that
 	// decides. 403.
 	ErrLastWay = errors.New("the last way in")

@@ -574,7 +574,7 @@ func ownKeys(t *testing.T, b *tab) {
 	b.Wait(b.Has("This device holds a passkey of the account already"))
 	b.NewAuthenticator()
 	b.Click("[data-register]")
-	b.Wait(`location.pathname === "/account" && ` + b.Has("Passkey 2"))
+	b.Wait(`location.pathname === "/account" && ` + b.Has("Passkey 2") + ` && ` + b.Has("The passkey was made, and you are signed in with it."))
 	if n := eval[int](b, `document.querySelectorAll("[data-post$='/revoke']").length`); n != 1 {
 		t.Errorf("the browser has %d sessions", n)
 	}

@@ -158,6 +158,7 @@ func (s *server) fault(r *http.Request, err error) fault {
 		{errNoClick, fault{403, "no-click", "err.noclick"}},
 		{errOrigin, fault{403, "origin", "err.origin"}},
 		{ErrProof, fault{403, "proof", "err.proof"}},
+		{ErrNoPasskey, fault{403, "no-passkey", "err.nopasskey"}},
 		{ErrLastWay, fault{403, "last-way", "err.lastway"}},
 		{ErrForbidden, fault{403, "forbidden", "err.forbidden"}},
 		{ErrNotFound, fault{404, "not-found", "err.missing"}},

@@ -12,8 +12,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -95,6 +97,33 @@ func (c *Control) Status(ctx context.Context) (Status, error) {
 	return s, c.call(ctx, http.MethodGet, "/status", nil, &s)
 }
 
+// leftBehind reports whether the folder holds a socket on which nothing listens,
+// as a killed authority leaves it.
+func (c *Control) leftBehind() bool {
+	info, err := os.Lstat(c.path)
+	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// await asks until the authority answers, but no longer than limit.
+func (c *Control) await(ctx context.Context, limit time.Duration) (Status, bool) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if status, err := c.Status(ctx); err == nil {
+			return status, true
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return Status{}, false
+		case <-ctx.Done():
+			return Status{}, false
+		}
+	}
+}
+
 // MakeOwner makes the first owner. It succeeds when that very owner exists.
 func (c *Control) MakeOwner(ctx context.Context, o Owner) error {
 	return c.call(ctx, http.MethodPost, "/owner", o, nil)
@@ -128,18 +157,40 @@ func (c *Control) Shutdown(ctx context.Context) error {
 // refused is a problem document.
 type refused struct{ api.Problem }
 
+// Error is the problem in whole sentences but for the last full stop, so that it
+// can end a sentence or stand within one.
 func (e *refused) Error() string {
-	text := e.Title
-	if e.Detail != "" {
-		text = e.Detail
+	// The detail repeats the hint, and the title where there is nothing to add,
+	// for clients that print the detail alone.
+	detail := strings.TrimSpace(strings.TrimSuffix(e.Detail, e.Hint))
+	if strings.HasPrefix(detail, e.Title) {
+		detail = strings.TrimPrefix(detail, e.Title)
 	}
-	if text == "" {
-		text = http.StatusText(e.Status)
+	if text := sentences(e.Title, detail, e.Hint); text != "" {
+		return text
 	}
-	if e.Hint != "" {
-		text += ". " + e.Hint
+	return http.StatusText(e.Status)
+}
+
+// sentences joins texts to sentences: one full stop and one blank between two,
+// and none at the end. Texts without a word are left out.
+func sentences(texts ...string) string {
+	var b strings.Builder
+	for _, text := range texts {
+		text = strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "."))
+		text = strings.TrimSpace(strings.TrimLeft(text, "."))
+		if text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			if !strings.ContainsAny(b.String()[b.Len()-1:], "!?") {
+				b.WriteByte('.')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(text)
 	}
-	return text
+	return b.String()
 }
 
 // call makes one request. A missing socket or one without a listener gives

@@ -116,8 +116,10 @@ func (d dialogue) askDigits(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &no) && no.Status == http.StatusForbidden:
-		d.say("Those are not the digits. %s\n", no.Error())
+		d.say("%s.\n", no.Error())
 		return nil
+	case errors.As(err, &no) && no.Status == http.StatusGone:
+		return exitf(CodeNotYet, "three wrong tries have voided the link. %s", again)
 	}
 	return exitf(CodeNotYet, "the digits were not accepted: %w. %s", err, again)
 }

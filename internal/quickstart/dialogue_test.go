@@ -21,6 +21,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"vogt/internal/api"
 	"vogt/internal/config"
 )
 
@@ -192,7 +193,7 @@ func TestDialogueEnds(t *testing.T) {
 				s.say("0000")
 				s.see(then)
 			}
-		}, "not accepted"},
+		}, "three wrong tries have voided the link. The authority runs"},
 		{"the person leaves at the link", func(f *fakeAuthority, s *screen, cancel func()) {
 			s.see("secret")
 			cancel()
@@ -296,5 +297,26 @@ func TestControlErrors(t *testing.T) {
 	long := NewControl(filepath.Join(dir, strings.Repeat("x", 120)))
 	if _, err := long.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("a path that is too long: %v", err)
+	}
+}
+
+// A problem is told once, in whole sentences, however the authority has spread
+// and repeated it.
+func TestRefusedInWords(t *testing.T) {
+	for _, tt := range []struct {
+		p    api.Problem
+		want string
+	}{
+		{api.Problem{Title: "Those are not the digits that the page shows", Detail: "2 tries left. Read them from the page again.", Hint: "Read them from the page again."},
+			"Those are not the digits that the page shows. 2 tries left. Read them from the page again"},
+		{api.Problem{Title: "Taken", Detail: "Taken."}, "Taken"},
+		{api.Problem{Title: "Taken", Detail: "Taken. Ask again.", Hint: "Ask again."}, "Taken. Ask again"},
+		{api.Problem{Title: "Really?", Hint: "Yes."}, "Really? Yes"},
+		{api.Problem{Detail: "Just this..."}, "Just this"},
+		{api.Problem{Status: http.StatusGone}, "Gone"},
+	} {
+		if got := (&refused{tt.p}).Error(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.p, got, tt.want)
+		}
 	}
 }

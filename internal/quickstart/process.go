@@ -158,6 +158,18 @@ func (p *process) ended() error {
 	return exitf(code, "the authority ended (%v)%s", p.result, p.lastWords())
 }
 
+// foundTaken reports whether the daemon has ended because another holds its
+// port or its data.
+func (p *process) foundTaken() bool {
+	select {
+	case <-p.done:
+	default:
+		return false
+	}
+	code := p.cmd.ProcessState.ExitCode()
+	return code == CodeUnavailable || code == CodeNotYet
+}
+
 // stop ends the daemon and waits for it: asked first, killed after a while.
 func (p *process) stop() {
 	terminate(p.cmd.Process)

@@ -58,6 +58,9 @@ type Owner struct {
 	Email     string `json:"email"`
 	Name      string `json:"name"`
 	PublicKey string `json:"public_key"` // one line as in authorized_keys
+	// KeyFile is where the owner has the private half, for the advice that is
+	// printed; empty when that is not known.
+	KeyFile string `json:"-"`
 }
 
 // Options of Up. Paths, Daemon, Env, Out and Err are required.
@@ -221,13 +224,31 @@ func (u *up) running(ctx context.Context) (Status, error) {
 	case !errors.Is(err, ErrNotRunning):
 		return Status{}, exitf(CodeUnavailable, "an authority seems to run on %s, but it does not answer as it should: %w\nStop it and try again; its log is %s", u.Paths.Data, err, logFile(u.Paths.Data))
 	}
+	left := u.control.leftBehind()
 	u.report.State = "started"
 	u.daemon, err = start(u.Options)
 	if err != nil {
 		return Status{}, err
 	}
-	return u.daemon.wait(ctx, u.control, u.StartLimit)
+	status, err = u.daemon.wait(ctx, u.control, u.StartLimit)
+	if err == nil || !u.daemon.foundTaken() {
+		return status, err
+	}
+	// An authority whose worker was killed, or is being replaced, still holds
+	// the port, and answers again in a moment.
+	patience := time.Second
+	if left {
+		patience = min(restartLimit, u.StartLimit)
+	}
+	if status, ok := u.control.await(ctx, patience); ok {
+		u.daemon, u.report.State = nil, "running"
+		return status, u.sameSettings(ctx, status)
+	}
+	return Status{}, err
 }
+
+// restartLimit is how long a supervisor may take to bring its worker back.
+const restartLimit = 8 * time.Second
 
 // sameSettings compares a running authority with what was asked for.
 func (u *up) sameSettings(ctx context.Context, status Status) error {

@@ -269,10 +269,17 @@ var alice = &Owner{Email: "alice@example.org", Name: "Alice", PublicKey: "ssh-ed
 
 func TestHeadless(t *testing.T) {
 	paths := home(t)
-	o, out, _ := options(paths)
-	o.Headless = alice
+	o, out, told := options(paths)
+	owner := *alice
+	owner.KeyFile = "/home/alice/.ssh/id"
+	o.Headless = &owner
 	if err := Up(t.Context(), o); err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{"for programs:\n", "Next:\n  vogt login alice@example.org --key /home/alice/.ssh/id\n  vogt agent add NAME "} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, told)
+		}
 	}
 	addr := strings.TrimSpace(out.String())
 	if !strings.HasPrefix(addr, "http://127.0.0.1:") || strings.HasSuffix(addr, ":0") || strings.Contains(addr, "\n") {

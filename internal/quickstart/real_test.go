@@ -129,6 +129,33 @@ func TestRealDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("up while a killed worker is being replaced", func(t *testing.T) {
+		before, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The parent stands still, so that the port is held and nobody answers.
+		parent := parentOf(t, before.PID)
+		syscall.Kill(parent, syscall.SIGSTOP)
+		defer syscall.Kill(parent, syscall.SIGCONT)
+		syscall.Kill(before.PID, syscall.SIGKILL)
+		eventually(t, "nobody answers", func() bool { _, err := c.Status(t.Context()); return errors.Is(err, ErrNotRunning) })
+		done := make(chan error, 1)
+		again := o
+		again.Listen = first.Listen
+		go func() { done <- Up(t.Context(), again) }()
+		eventually(t, "another vogtd finds the port taken", func() bool {
+			text, err := os.ReadFile(logFile(paths.Data))
+			return err == nil && strings.Contains(string(text), "in use by")
+		})
+		syscall.Kill(parent, syscall.SIGCONT)
+		if err := <-done; err != nil {
+			t.Fatalf("it did not wait: %v", err)
+		}
+		if after := other(t, c, before.PID); after.Issuer != first.Issuer || parentOf(t, after.PID) != parent {
+			t.Fatalf("%+v after %+v", after, before)
+		}
+	})
 	t.Run("the port is taken for another home", func(t *testing.T) {
 		theirs := realOptions(t, daemon, home(t))
 		theirs.Listen = first.Listen

@@ -18,7 +18,7 @@ func (u *up) print() error {
 	if r.State == "started" {
 		state = "The authority runs"
 	}
-	fmt.Fprintf(u.Err, "%s (process %d). Its pages: %s\n", state, r.PID, r.Pages)
+	fmt.Fprintf(u.Err, "%s (process %d). Its pages: %s\nIts address for programs:\n", state, r.PID, r.Pages)
 	if _, err := fmt.Fprintln(u.Out, r.Issuer); err != nil {
 		return err
 	}
@@ -27,6 +27,14 @@ func (u *up) print() error {
 		fmt.Fprintf(u.Err, "It has no owner yet. Set it up in a terminal: vogt up\n")
 	case r.Owner != "":
 		fmt.Fprintf(u.Err, "\nOwner: %s\n%s", r.Owner, firstSteps)
+		if u.Headless != nil {
+			key := u.Headless.KeyFile
+			if key == "" {
+				key = "FILE"
+			}
+			fmt.Fprintf(u.Err, "  vogt login %s --key %s\n", r.Owner, key)
+		}
+		fmt.Fprint(u.Err, nextSteps)
 	}
 	if r.Bearer != "none" && r.Bearer != "" {
 		fmt.Fprintf(u.Err, "bearer_decisions is %s: whoever has a copy of your token may approve up to that risk.\n", r.Bearer)
@@ -45,6 +53,9 @@ sets out to can read its database and keys, and an agent that starts commands
 without ` + "`vogt run`" + ` is not held. ` + "`vogt doctor`" + ` says what is in force.
 
 Next:
-  vogt agent add NAME                          an identity for your agent
+`
+
+// nextSteps are what makes use of it.
+const nextSteps = `  vogt agent add NAME                          an identity for your agent
   vogt run --agent NAME --wait -- COMMAND      what it runs in place of COMMAND
 `

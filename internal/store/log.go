@@ -10,12 +10,15 @@ type LogRecord struct {
 	Body  []byte
 	Leaf  []byte
 	Party string // the principal whom it concerns; "" for nobody
+	// Grant is the grant that the record tells of, or "". Like Party it only
+	// makes the record findable; the leaf is over the body, which names it too.
+	Grant string
 }
 
-const logColumns = `idx, type, time, salt, body, leaf, party`
+const logColumns = `idx, type, time, salt, body, leaf, party, grant_id`
 
 func scanLog(r Row, l *LogRecord) error {
-	return notFound(r.Scan(&l.Index, &l.Type, &l.Time, &l.Salt, &l.Body, &l.Leaf, &l.Party))
+	return notFound(r.Scan(&l.Index, &l.Type, &l.Time, &l.Salt, &l.Body, &l.Leaf, &l.Party, &l.Grant))
 }
 
 // LogSize is the number of records.
@@ -24,10 +27,16 @@ func LogSize(tx Tx) (n int64, err error) {
 	return n, err
 }
 
-// InsertLog adds a record; grantID and the party make it findable.
-func InsertLog(tx Tx, l LogRecord, grantID string) error {
+// LogNodes is the number of nodes of the log's tree.
+func LogNodes(tx Tx) (n int64, err error) {
+	err = tx.QueryRow(`SELECT COALESCE(MAX(idx) + 1, 0) FROM log_hashes`).Scan(&n)
+	return n, err
+}
+
+// InsertLog adds a record.
+func InsertLog(tx Tx, l LogRecord) error {
 	_, err := tx.Exec(`INSERT INTO log_records (idx, type, time, salt, body, leaf, grant_id, party) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)`,
-		l.Index, l.Type, l.Time, l.Salt, l.Body, l.Leaf, grantID, l.Party)
+		l.Index, l.Type, l.Time, l.Salt, l.Body, l.Leaf, l.Grant, l.Party)
 	return err
 }
 

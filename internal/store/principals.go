@@ -90,15 +90,14 @@ func InsertPrincipal(tx Tx, p *Principal) error {
 		return ErrConflict
 	case err == nil:
 		var newest int64
-		if err := tx.QueryRow(`SELECT MAX(
-			COALESCE((SELECT MAX(created) FROM grants WHERE requester = ?1), 0),
-			COALESCE((SELECT MAX(created) FROM grants WHERE owner = ?1), 0),
-			COALESCE((SELECT MAX(created) FROM grants WHERE approver = ?1 AND approver <> owner), 0),
-			COALESCE((SELECT MAX(created) FROM principals WHERE approver = ?1), 0),
-			?2)`, p.Email, old.Created).Scan(&newest); err != nil {
+		if err := tx.QueryRow(`SELECT COALESCE(MAX(created), 0) FROM (
+			SELECT MAX(created) AS created FROM grants WHERE requester = ?1
+			UNION ALL SELECT MAX(created) FROM grants WHERE owner = ?1
+			UNION ALL SELECT MAX(created) FROM grants WHERE approver = ?1 AND approver <> owner
+			UNION ALL SELECT MAX(created) FROM principals WHERE approver = ?1) AS earlier`, p.Email).Scan(&newest); err != nil {
 			return err
 		}
-		p.Generation, p.Created = old.Generation+1, max(p.Created, newest+1)
+		p.Generation, p.Created = old.Generation+1, max(p.Created, newest+1, old.Created+1)
 		n, err := tx.Exec(`UPDATE principals SET name=?2, owner=?3, approver=?4, active=1, paused=0, removed=0,
 			generation=?5, created=?6, last_login=0 WHERE email=?1 AND removed=1`,
 			p.Email, p.Name, p.Owner, p.Approver, p.Generation, p.Created)

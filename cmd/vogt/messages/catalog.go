@@ -30,6 +30,14 @@ const (
 	BadCount
 	WitnessNeeds
 	NotifyNeedsTest
+	MissingArgument
+	TooManyArguments
+	UsageOf   // command line
+	SeeHelpOf // command
+	TimeoutNeedsWait
+	DurationTooLong // duration, most
+	AsksAsYou       // email
+	StillWaits      // command line
 
 	// Answers.
 	NoGrants
@@ -56,16 +64,39 @@ const (
 	TokenEnded
 	AgentAdded          // email, name
 	AgentAddedElsewhere // email, authority
-	AgentIsHere         // name, email
 	AgentNotHere        // name
 	NoAgents
+	NoAgentHere // name
+	AgentExists // name
+	NotPaused   // email
+	NonePaused
+	NoOwnerYet
+	KeyNotYours  // fingerprint, email
+	LoginRefused // file, email
+	PublicHalf   // file, private file
 	NoSuchAgent  // name
 	AgentPaused  // email, name
 	AgentRemoved // email
 	AgentResumed // email
 	AllResumed
 	KeyRotated // email, fingerprint
-	Panicked   // agents, tokens, grants
+	NoKeys
+	KeyAdded   // fingerprint
+	KeyTaken   // fingerprint
+	KeyRemoved // fingerprint
+	LoginKeyRemoved
+	NoSuchKey // what
+	ManyKeys  // what
+	AgentsChangeNoKeys
+	PasskeyLink
+	PasskeyOnPage
+	Panicked // agents, logins, grants, each counted
+	OneAgent
+	ManyAgents // number
+	OneLogin
+	ManyLogins // number
+	OneGrant
+	ManyGrants // number
 
 	// The log.
 	Erased
@@ -74,12 +105,20 @@ const (
 	Accepted      // size now, before
 	WitnessServes // address, key
 	NotifySummary
-	NotifyFailed
+	NotifyFailed   // what it did
+	NotifyExited   // exit code
+	NotifyRestart  // file
+	NotifyNone     // file
+	Exported       // records, file
+	ExportIsOlder  // its records, remembered records
+	ReceiptMisfits // grant
 
 	// Hints beside an error.
-	Hint        // text
-	Evidence    // file
-	LoginAdvice //
+	Hint     // text
+	Evidence // file
+	LoginAdvice
+	AgentLoginAdvice // name
+	StartAdvice
 	ForkAdvice
 	BehindAdvice
 	ClockDiffers // how
@@ -119,6 +158,8 @@ const (
 	RunNoFolder
 	RunChanged
 	RunReparsed
+	RunUnresolved
+	RunSwapped
 
 	keys // how many there are
 )
@@ -153,14 +194,22 @@ var catalog = [keys][2]string{
 	WhichEmail:         {"as whom? vogt login EMAIL", "als wer? vogt login E-MAIL"},
 	BadCount:           {"--lines must be at least 1", "--lines muss mindestens 1 sein"},
 	WitnessNeeds:       {"--listen and --key are needed", "--listen und --key sind nötig"},
+	MissingArgument:    {"an argument is missing", "es fehlt ein Argument"},
+	TooManyArguments:   {"too many arguments", "zu viele Argumente"},
+	UsageOf:            {"usage: %s", "Aufruf: %s"},
+	SeeHelpOf:          {"see \"%s --help\"", "siehe „%s --help“"},
+	TimeoutNeedsWait:   {"--timeout says how long --wait waits; give both", "--timeout sagt, wie lange --wait wartet; gib beide an"},
+	DurationTooLong:    {"%s is longer than a permission can last; at most %s", "%s ist länger, als eine Erlaubnis gelten kann; höchstens %s"},
+	AsksAsYou:          {"this asks as YOU (%s); to ask as an agent: --agent NAME", "das fragt als DU SELBST (%s); um als Agent zu fragen: --agent NAME"},
+	StillWaits:         {"interrupted; the request still waits; Execute: %s", "unterbrochen; die Anfrage wartet weiter; Execute: %s"},
 	NotifyNeedsTest:    {"nothing to do; to try the command, use --test", "nichts zu tun; zum Ausprobieren des Befehls dient --test"},
 
 	NoGrants:           {"no grants", "keine Anfragen oder Erlaubnisse"},
 	ReasonOf:           {"%s (the agent's own words, unverified)", "%s (eigene Worte des Agenten, ungeprüft)"},
 	NotBound:           {"not bound", "nicht festgelegt"},
-	YouSign:            {"this is what you sign:", "das unterschreiben Sie:"},
+	YouSign:            {"this is what you sign:", "das unterschreibst du:"},
 	Approved:           {"%s approved (%s)", "%s erlaubt (%s)"},
-	ApproveOnPage:      {"this login has no SSH key, and a login alone permits nothing; answer on the page, or give a key with --key", "zu dieser Anmeldung gehört kein SSH-Schlüssel, und eine Anmeldung allein erlaubt nichts; antworten Sie auf der Seite oder geben Sie mit --key einen Schlüssel an"},
+	ApproveOnPage:      {"this login has no SSH key, and a login alone permits nothing; answer on the page, or give a key with --key", "zu dieser Anmeldung gehört kein SSH-Schlüssel, und eine Anmeldung allein erlaubt nichts; antworte auf der Seite oder gib mit --key einen Schlüssel an"},
 	IsAlready:          {"grant %s is %s", "%s ist %s"},
 	AgentsDoNotApprove: {"an agent approves nothing; ask the person who owns you", "ein Agent erlaubt nichts; frage die Person, der du gehörst"},
 	AgentsDoNotAccept:  {"an agent does not accept another log; ask the person who owns you", "ein Agent nimmt kein anderes Protokoll an; frage die Person, der du gehörst"},
@@ -171,38 +220,69 @@ var catalog = [keys][2]string{
 	LogoutLocal:          {"the login was removed here, but the authority does not know: the token stays valid until %s", "die Anmeldung wurde hier entfernt, aber die Autorität weiß es nicht: Das Token bleibt gültig bis %s"},
 	ReplacedLogin:        {"this replaces the login of %s at %s", "dies ersetzt die Anmeldung von %s bei %s"},
 	OtherPersonConfirmed: {"%s confirmed the login, not %s", "die Anmeldung hat %s bestätigt, nicht %s"},
-	ConfirmOnPage:        {"open this page and confirm there; waiting", "öffnen Sie diese Seite und bestätigen Sie dort; ich warte"},
+	ConfirmOnPage:        {"open this page and confirm there; waiting", "öffne diese Seite und bestätige dort; ich warte"},
 	TokenRenews:          {"valid for %s, renews itself", "gültig für %s, erneuert sich selbst"},
 	TokenEnds:            {"valid for %s", "gültig für %s"},
 	TokenRenewsNow:       {"ended, renews itself at the next call", "abgelaufen, erneuert sich beim nächsten Aufruf"},
-	TokenEnded:           {"ended; log in again: vogt login", "abgelaufen; melden Sie sich erneut an: vogt login"},
+	TokenEnded:           {"ended; log in again: vogt login", "abgelaufen; melde dich erneut an: vogt login"},
 	AgentAdded:           {"%s is enrolled and logged in here; use it with --agent %s", "%s ist aufgenommen und hier angemeldet; zu benutzen mit --agent %s"},
-	AgentAddedElsewhere:  {"%[1]s is enrolled; where its private key is, log it in: vogt login %[1]s --idp %[2]s --key FILE", "%[1]s ist aufgenommen; melden Sie ihn dort an, wo sein privater Schlüssel ist: vogt login %[1]s --idp %[2]s --key DATEI"},
-	AgentIsHere:          {"the agent %s is here already (%s)", "den Agenten %s gibt es hier schon (%s)"},
-	AgentNotHere:         {"the agent %s was not made here; give its new public key with --key", "der Agent %s wurde nicht hier angelegt; geben Sie seinen neuen öffentlichen Schlüssel mit --key an"},
+	AgentAddedElsewhere:  {"%[1]s is enrolled; where its private key is, log it in: vogt login %[1]s --idp %[2]s --key FILE", "%[1]s ist aufgenommen; melde ihn dort an, wo sein privater Schlüssel ist: vogt login %[1]s --idp %[2]s --key DATEI"},
+	AgentNotHere:         {"the agent %s was not made here; give its new public key with --key", "der Agent %s wurde nicht hier angelegt; gib seinen neuen öffentlichen Schlüssel mit --key an"},
 	NoAgents:             {"no agents", "keine Agenten"},
-	NoSuchAgent:          {"you have no agent %s", "Sie haben keinen Agenten %s"},
+	NoAgentHere:          {"there is no agent %[1]s on this machine; enrol it: vogt agent add %[1]s", "auf diesem Rechner gibt es keinen Agenten %[1]s; aufnehmen mit: vogt agent add %[1]s"},
+	AgentExists:          {"there is an agent %[1]s already; to give it a new key: vogt agent rotate-key %[1]s; or use another name", "den Agenten %[1]s gibt es schon; ein neuer Schlüssel für ihn: vogt agent rotate-key %[1]s; oder nimm einen anderen Namen"},
+	NotPaused:            {"%s is not paused; nothing to do", "%s ist nicht angehalten; nichts zu tun"},
+	NonePaused:           {"none of your agents is paused; nothing to do", "keiner deiner Agenten ist angehalten; nichts zu tun"},
+	NoOwnerYet:           {"nobody owns this authority yet; run: vogt up", "diese Autorität gehört noch niemandem; starte: vogt up"},
+	KeyNotYours:          {"this key (%s) is not one of %s's; nothing was decided. See: vogt key list, or the account page", "dieser Schlüssel (%s) ist keiner von %s; nichts wurde entschieden. Siehe: vogt key list, oder die Kontoseite"},
+	LoginRefused:         {"the login was refused: the key %s is not one of %s's, or nobody has this address here. See the account page", "die Anmeldung wurde abgewiesen: Der Schlüssel %s ist keiner von %s, oder niemand hat hier diese Adresse. Siehe die Kontoseite"},
+	PublicHalf:           {"%s: that is the public half; give the private key file, %s", "%s: Das ist die öffentliche Hälfte; gib die Datei mit dem privaten Schlüssel an, %s"},
+	NoSuchAgent:          {"you have no agent %s", "du hast keinen Agenten %s"},
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
 	AgentRemoved:         {"%s is removed", "%s ist entfernt"},
 	AgentResumed:         {"%s goes on", "%s macht weiter"},
-	AllResumed:           {"all your agents go on", "alle Ihre Agenten machen weiter"},
+	AllResumed:           {"all your agents go on", "alle deine Agenten machen weiter"},
 	KeyRotated:           {"%s has a new key: %s", "%s hat einen neuen Schlüssel: %s"},
-	Panicked:             {"stopped: %d agents, %d logins, %d requests and permissions; to go on: vogt resume", "angehalten: %d Agenten, %d Anmeldungen, %d Anfragen und Erlaubnisse; fortsetzen mit: vogt resume"},
+	NoKeys:               {"no SSH keys", "keine SSH-Schlüssel"},
+	KeyAdded:             {"%s decides for you from now on", "%s entscheidet ab jetzt für dich"},
+	KeyTaken:             {"%s is registered already, for you or for somebody else; take another key", "%s ist schon eingetragen, für dich oder für jemand anderen; nimm einen anderen Schlüssel"},
+	KeyRemoved:           {"%s is removed", "%s ist entfernt"},
+	LoginKeyRemoved:      {"that was the key of the login here, which has ended with it; log in with another one: vogt login --key FILE", "das war der Schlüssel der Anmeldung hier, die mit ihm geendet hat; melde dich mit einem anderen an: vogt login --key DATEI"},
+	NoSuchKey:            {"you have no key %s; see yours: vogt key list", "du hast keinen Schlüssel %s; deine zeigt: vogt key list"},
+	ManyKeys:             {"several of your keys begin with %s; give more of it", "mehrere deiner Schlüssel beginnen mit %s; gib mehr davon an"},
+	AgentsChangeNoKeys:   {"an agent changes no keys; ask the person who owns you", "ein Agent ändert keine Schlüssel; frage die Person, der du gehörst"},
+	PasskeyLink:          {"open this address in the browser that shall hold the passkey; it works once, for ten minutes", "öffne diese Adresse in dem Browser, der den Passkey haben soll; sie gilt einmal, zehn Minuten lang"},
+	PasskeyOnPage:        {"confirmed; the browser goes on to make the passkey", "bestätigt; der Browser geht weiter und legt den Passkey an"},
+	Panicked:             {"stopped: %s, %s, %s; to go on: vogt resume", "angehalten: %s, %s, %s; fortsetzen mit: vogt resume"},
+	OneAgent:             {"1 agent", "1 Agent"},
+	ManyAgents:           {"%d agents", "%d Agenten"},
+	OneLogin:             {"1 login", "1 Anmeldung"},
+	ManyLogins:           {"%d logins", "%d Anmeldungen"},
+	OneGrant:             {"1 request or permission", "1 Anfrage oder Erlaubnis"},
+	ManyGrants:           {"%d requests and permissions", "%d Anfragen und Erlaubnisse"},
 
-	Erased:        {"(erased)", "(gelöscht)"},
-	NoRecord:      {"no record %s that you may see", "kein Eintrag %s, den Sie sehen dürfen"},
-	LogMismatch:   {"the log does not fit: %s", "das Protokoll stimmt nicht: %s"},
-	Accepted:      {"the log with %d records is accepted (before: %d)", "das Protokoll mit %d Einträgen ist angenommen (vorher: %d)"},
-	WitnessServes: {"serving at %s\nverifier key: %s", "erreichbar unter %s\nPrüfschlüssel: %s"},
-	NotifySummary: {"A test by vogt notify --test", "Ein Versuch mit vogt notify --test"},
-	NotifyFailed:  {"the notification command did not do what it should", "der Benachrichtigungsbefehl tat nicht, was er soll"},
+	Erased:         {"(erased)", "(gelöscht)"},
+	NoRecord:       {"no record %s that you may see", "kein Eintrag %s, den du sehen darfst"},
+	LogMismatch:    {"the log does not fit: %s", "das Protokoll stimmt nicht: %s"},
+	Accepted:       {"the log with %d records is accepted (before: %d)", "das Protokoll mit %d Einträgen ist angenommen (vorher: %d)"},
+	WitnessServes:  {"serving at %s\nverifier key: %s", "erreichbar unter %s\nPrüfschlüssel: %s"},
+	NotifySummary:  {"A test by vogt notify --test", "Ein Versuch mit vogt notify --test"},
+	NotifyFailed:   {"the notification command did not do what it should: %s", "der Benachrichtigungsbefehl tat nicht, was er soll: %s"},
+	NotifyExited:   {"the notification command exited with %d", "der Benachrichtigungsbefehl endete mit %d"},
+	NotifyRestart:  {"an authority that runs reads %s only at its start; restart it: vogt down; vogt up", "eine laufende Autorität liest %s nur beim Start; starte sie neu: vogt down; vogt up"},
+	NotifyNone:     {"no notification command is set. Put it into %s:\n[notify]\ncommand = [\"/path/to/program\"]", "es ist kein Benachrichtigungsbefehl eingestellt. Trage ihn in %s ein:\n[notify]\ncommand = [\"/pfad/zum/programm\"]"},
+	Exported:       {"%d records written to %s", "%d Einträge nach %s geschrieben"},
+	ExportIsOlder:  {"the export has %d records and this machine remembers %d, so it was compared with its own checkpoint only", "der Auszug hat %d Einträge, und dieser Rechner kennt %d; er wurde darum nur mit seinem eigenen Prüfpunkt verglichen"},
+	ReceiptMisfits: {"the receipt of %s does not hold", "die Quittung von %s hält nicht stand"},
 
-	Hint:         {"hint: %s", "Hinweis: %s"},
-	Evidence:     {"evidence: %s", "Beleg: %s"},
-	LoginAdvice:  {"log in with: vogt login EMAIL", "anmelden mit: vogt login E-MAIL"},
-	ForkAdvice:   {"ALARM: the authority has signed two histories that contradict each other. Believe no approval of it until it is known why; keep the evidence, and ask whoever runs it. If it was restored from an older copy, a person can accept the log with: vogt audit accept", "ALARM: Die Autorität hat zwei Verläufe unterschrieben, die einander widersprechen. Glauben Sie keiner ihrer Erlaubnisse, bis der Grund bekannt ist; bewahren Sie den Beleg auf und fragen Sie, wer sie betreibt. Wurde sie aus einer älteren Kopie wiederhergestellt, kann eine Person das Protokoll annehmen: vogt audit accept"},
-	BehindAdvice: {"if the authority was restored from an older copy, a person can accept its log as it is now: vogt audit accept. Otherwise somebody may be hiding records; ask whoever runs it", "wurde die Autorität aus einer älteren Kopie wiederhergestellt, kann eine Person ihr Protokoll annehmen, wie es jetzt ist: vogt audit accept. Sonst verbirgt womöglich jemand Einträge; fragen Sie, wer sie betreibt"},
-	ClockDiffers: {"the clocks differ: %s; permissions may look expired", "die Uhren gehen auseinander: %s; Erlaubnisse können abgelaufen erscheinen"},
+	Hint:             {"hint: %s", "Hinweis: %s"},
+	Evidence:         {"evidence: %s", "Beleg: %s"},
+	LoginAdvice:      {"log in with: vogt login EMAIL", "anmelden mit: vogt login E-MAIL"},
+	AgentLoginAdvice: {"log in with: vogt login EMAIL --agent %s", "anmelden mit: vogt login E-MAIL --agent %s"},
+	StartAdvice:      {"start it with: vogt up", "starten mit: vogt up"},
+	ForkAdvice:       {"ALARM: the authority has signed two histories that contradict each other. Believe no approval of it until it is known why; keep the evidence, and ask whoever runs it. If it was restored from an older copy, a person can accept the log with: vogt audit accept", "ALARM: Die Autorität hat zwei Verläufe unterschrieben, die einander widersprechen. Glaube keiner ihrer Erlaubnisse, bis der Grund bekannt ist; bewahre den Beleg auf und frage, wer sie betreibt. Wurde sie aus einer älteren Kopie wiederhergestellt, kann eine Person das Protokoll annehmen: vogt audit accept"},
+	BehindAdvice:     {"if the authority was restored from an older copy, a person can accept its log as it is now: vogt audit accept. Otherwise somebody may be hiding records; ask whoever runs it", "wurde die Autorität aus einer älteren Kopie wiederhergestellt, kann eine Person ihr Protokoll annehmen, wie es jetzt ist: vogt audit accept. Sonst verbirgt womöglich jemand Einträge; frage, wer sie betreibt"},
+	ClockDiffers:     {"the clocks differ: %s; permissions may look expired", "die Uhren gehen auseinander: %s; Erlaubnisse können abgelaufen erscheinen"},
 
 	KindMalformed:    {"the answer of the authority makes no sense", "die Antwort der Autorität ergibt keinen Sinn"},
 	KindUnreachable:  {"the authority cannot be reached", "die Autorität ist nicht erreichbar"},
@@ -227,14 +307,16 @@ var catalog = [keys][2]string{
 	RunTooLong:       {"the argument list is longer than 1 MiB", "die Argumentliste ist länger als 1 MiB"},
 	RunBadBytes:      {"an argument holds a NUL byte or is not valid UTF-8", "ein Argument enthält ein NUL-Byte oder ist kein gültiges UTF-8"},
 	RunNotFound:      {"no such program", "kein solches Programm"},
-	RunRelativePath:  {"PATH finds it through an entry that is not an absolute folder; take that entry out of PATH, or name the program by its path", "PATH findet es über einen Eintrag, der kein absoluter Ordner ist; nehmen Sie den Eintrag aus PATH, oder nennen Sie das Programm mit seinem Pfad"},
+	RunRelativePath:  {"PATH finds it through an entry that is not an absolute folder; take that entry out of PATH, or name the program by its path", "PATH findet es über einen Eintrag, der kein absoluter Ordner ist; nimm den Eintrag aus PATH, oder nenne das Programm mit seinem Pfad"},
 	RunIsFolder:      {"is a folder", "ist ein Ordner"},
 	RunForbidden:     {"is not executable", "ist nicht ausführbar"},
 	RunArchitecture:  {"is built for another kind of machine", "ist für eine andere Art von Rechner gebaut"},
 	RunNoProgram:     {"is neither a program nor a script with a #! line", "ist weder ein Programm noch ein Skript mit einer #!-Zeile"},
 	RunBadScript:     {"its #! line does not name an absolute path", "seine #!-Zeile nennt keinen absoluten Pfad"},
 	RunNoInterpreter: {"its interpreter or loader does not exist", "sein Interpreter oder Lader existiert nicht"},
-	RunNoFolder:      {"the working directory does not exist any more; go to one that does", "das Arbeitsverzeichnis gibt es nicht mehr; wechseln Sie in eines, das es gibt"},
+	RunNoFolder:      {"the working directory does not exist any more; go to one that does", "das Arbeitsverzeichnis gibt es nicht mehr; wechsle in eines, das es gibt"},
 	RunChanged:       {"changed after it was looked at; nothing ran. Ask again", "hat sich geändert, nachdem es geprüft wurde; nichts wurde ausgeführt. Frage erneut"},
-	RunReparsed:      {"cmd.exe would read its arguments again; run the program that it starts instead", "cmd.exe würde seine Argumente noch einmal lesen; starten Sie stattdessen das Programm, das es aufruft"},
+	RunReparsed:      {"cmd.exe would read its arguments again; run the program that it starts instead", "cmd.exe würde seine Argumente noch einmal lesen; starte stattdessen das Programm, das es aufruft"},
+	RunUnresolved:    {"its #! line has env start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS", "seine #!-Zeile lässt env ein Programm starten, das sich nicht feststellen lässt; nenne dort den Interpreter mit seinem Pfad, oder wie in: #!/usr/bin/env -S PROGRAMM ARGUMENTE"},
+	RunSwapped:       {"another file was executed in its place; it was killed before it did anything. Somebody is tampering with this machine", "an seiner Stelle wurde eine andere Datei ausgeführt; sie wurde beendet, bevor sie etwas tat. Jemand manipuliert diesen Rechner"},
 }

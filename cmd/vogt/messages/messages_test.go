@@ -25,6 +25,16 @@ func TestCatalogIsComplete(t *testing.T) {
 	}
 }
 
+// The pages say du, and so does the command line.
+func TestGermanSaysDu(t *testing.T) {
+	formal := regexp.MustCompile(`[\p{L},;] (Sie|Ihre?[mnrs]?|Ihnen)\b`)
+	for key, texts := range catalog {
+		if formal.MatchString(texts[German]) {
+			t.Errorf("message %d: %s", key, texts[German])
+		}
+	}
+}
+
 // The ranges for kinds of errors must not run into each other.
 func TestKindsHaveMessages(t *testing.T) {
 	for k, want := range map[client.Kind]string{

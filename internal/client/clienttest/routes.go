@@ -93,7 +93,7 @@ func (c *request) route() (any, *api.Problem) {
 		c.a.revoked[claims.ID] = true
 		return struct{}{}, nil
 	case path == api.PathWhoAmI:
-		return c.caller.Principal, nil
+		return c.caller.account(), nil
 	case path == api.PathGrants:
 		return c.grants()
 	case strings.HasPrefix(path, api.PathGrants+"/"):
@@ -101,6 +101,9 @@ func (c *request) route() (any, *api.Problem) {
 	case strings.HasPrefix(path, api.PathMyAgents):
 		return c.agents()
 	case path == api.PathPanic:
+		for _, p := range c.a.people {
+			p.Paused = p.Paused || p.Owner == c.caller.Email
+		}
 		c.a.record("panic", struct{}{})
 		return api.PanicResult{Agents: 1, Tokens: 2, Grants: 3}, nil
 	case strings.HasPrefix(path, api.PathAudit):
@@ -150,6 +153,15 @@ func (a *Authority) issue(p *person) api.Login {
 		Token: raw, ID: p.Email, AgentID: p.Email, Email: p.Email, Name: p.Name, Act: p.Type,
 		ExpiresIn: int64(a.Life / time.Second), Owner: p.Owner, LogKey: a.logKey,
 	}
+}
+
+// account is the person with their keys.
+func (p *person) account() api.Principal {
+	out := p.Principal
+	for _, k := range p.keys {
+		out.Keys = append(out.Keys, api.Key{ID: string(k.ID()), PublicKey: k.String()})
+	}
+	return out
 }
 
 // party reports whether the caller may see the grant.
@@ -297,19 +309,23 @@ func (c *request) approve(g *grant.Grant) (any, *api.Problem) {
 	case in.Digest == nil || *in.Digest != digest:
 		return nil, refuse(http.StatusConflict, "digest", "The statement is another one")
 	}
-	if _, err := sshkey.Verify(in.Signature, sshkey.NamespaceDecision, []byte(digest.String()), c.caller.keys); err != nil {
+	key, err := sshkey.Verify(in.Signature, sshkey.NamespaceDecision, []byte(digest.String()), c.caller.keys)
+	if err != nil {
 		return nil, refuse(http.StatusForbidden, "forbidden", "The signature does not fit")
+	}
+	evidence, err := json.Marshal(map[string]string{"kind": "sshsig", "public_key": key.String(), "signature": in.Signature})
+	if err != nil {
+		c.a.t.Error(err)
 	}
 	until := grant.Millis(in.ExpiresAt * 1000)
 	if in.GrantType == grant.Once {
 		until = c.a.now() + grant.Millis(time.Hour.Milliseconds())
 	}
-	err := c.a.apply(g, grant.Approve{Type: in.GrantType, Until: until, Decision: grant.Decision{
-		By: c.caller.Email, At: c.a.now(), Strength: grant.Independent, Note: in.Note, Digest: digest,
-	}})
-	if err != nil {
+	d := grant.Decision{By: c.caller.Email, At: c.a.now(), Strength: grant.Independent, Note: in.Note, Digest: digest, Evidence: evidence}
+	if err := c.a.apply(g, grant.Approve{Type: in.GrantType, Until: until, Decision: d}); err != nil {
 		return nil, refuse(http.StatusConflict, "grant_already_decided", "The grant is already decided")
 	}
+	c.a.recordDecision(g, s)
 	return api.Decided{Grant: c.a.view(g)}, nil
 }
 
@@ -372,8 +388,19 @@ func (c *request) consume() (any, *api.Problem) {
 
 func (a *Authority) receipt(g *grant.Grant) api.Receipt {
 	s := a.statement(g, g.Type, 0)
-	return api.Receipt{GrantID: g.ID, Statement: s, Digest: s.Digest(), DecidedBy: g.Decision.By, DecidedAt: g.Decision.At.Seconds(),
-		Strength: g.Decision.Strength, Checkpoint: a.checkpoint()}
+	r := api.Receipt{GrantID: g.ID, Statement: s, Digest: s.Digest(), DecidedBy: g.Decision.By, DecidedAt: g.Decision.At.Seconds(),
+		Strength: g.Decision.Strength, Evidence: g.Decision.Evidence, Checkpoint: a.checkpoint()}
+	if d, ok := a.decided[g.ID]; ok {
+		r.Statement, r.Digest, r.Record = d.statement, d.statement.Digest(), d.record
+		p, err := audit.ProveInclusion(d.record, int64(len(a.log.records)), a.log)
+		if err == nil {
+			r.Proof, err = json.Marshal(p)
+		}
+		if err != nil {
+			a.t.Error(err)
+		}
+	}
+	return r
 }
 
 func (c *request) outcome() (any, *api.Problem) {

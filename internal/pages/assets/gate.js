@@ -46,6 +46,7 @@ async function another(button) {
     begun = null;
     const done = await post("/p/register/verify", { ceremony, response, proof_key: own.spki }, false);
     await keepKey(own.key, done.session);
+    sessionStorage.setItem("say", button.dataset.done);
     location.replace("/account");
   } catch (e) {
     if (e.kind === "expired" || e.kind === "used") return location.replace(sent ? "/register?late" : location.href);

@@ -56,6 +56,8 @@ func translate(err error) error {
 		as = pages.ErrUsed
 	case "last_way":
 		as = pages.ErrLastWay
+	case "no_passkey":
+		as = pages.ErrNoPasskey
 	}
 	if as == nil {
 		return err

@@ -131,6 +131,7 @@ CREATE TABLE trust_requests (
   expires   INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX trust_requests_expires ON trust_requests (expires);
+CREATE INDEX trust_requests_asker ON trust_requests (asker, created, id) WHERE status = 'pending';
 
 CREATE TABLE log_records (
   idx   INTEGER PRIMARY KEY,

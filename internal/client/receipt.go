@@ -1,0 +1,300 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+
+	"vogt/internal/api"
+	"vogt/internal/audit"
+	"vogt/internal/grant"
+	"vogt/internal/passkey/assertion"
+	"vogt/internal/sshkey"
+	"vogt/internal/statement"
+)
+
+// Proof is a receipt that was verified.
+type Proof struct {
+	Receipt api.Receipt
+	Answer  string // "approved" or "denied", as the log has it
+	// Verified says what was checked and holds, Trusted what is the authority's
+	// word alone. Both are sentences without a full stop.
+	Verified []string
+	Trusted  []string
+}
+
+// ReceiptError tells that a receipt proves nothing, because a part of it does
+// not fit.
+type ReceiptError struct {
+	Part   string // "grant", "digest", "checkpoint", "record", "inclusion" or "evidence"
+	Detail string
+}
+
+// Error implements error.
+func (e *ReceiptError) Error() string { return e.Part + ": " + e.Detail }
+
+func misfit(part, format string, args ...any) error {
+	return &ReceiptError{part, fmt.Sprintf(format, args...)}
+}
+
+// decisionRecord is what the log keeps of a decision.
+type decisionRecord struct {
+	Grant     string              `json:"grant"`
+	By        string              `json:"by"`
+	Answer    string              `json:"answer"`
+	Strength  grant.Strength      `json:"strength"`
+	Digest    statement.Digest    `json:"digest"`
+	Statement statement.Statement `json:"statement"`
+	Evidence  json.RawMessage     `json:"evidence"`
+}
+
+// VerifyReceipt fetches the receipt of a grant and verifies all that can be
+// verified without trust in the authority's word: that the digest is that of
+// the statement, that the decision is a record of the log that the pinned key
+// has signed, and that the evidence is a signature over the digest. A part that
+// does not fit is a *ReceiptError.
+func (c *Client) VerifyReceipt(ctx context.Context, id string) (Proof, error) {
+	r, err := c.Receipt(ctx, id)
+	if err != nil {
+		return Proof{}, err
+	}
+	p := Proof{Receipt: r}
+	switch {
+	case r.GrantID != id || r.Statement.GrantID != id:
+		return p, misfit("grant", "it is about the grant %.80q", r.Statement.GrantID)
+	case r.Statement.Issuer != c.wire.base:
+		return p, misfit("grant", "its statement was made by %.200q", r.Statement.Issuer)
+	case r.Statement.Digest() != r.Digest:
+		return p, misfit("digest", "that of the statement is %s", r.Statement.Digest())
+	}
+	p.Verified = append(p.Verified, "the digest is that of the statement that is shown")
+	rec, err := c.includedRecord(ctx, &p)
+	if err != nil {
+		return p, err
+	}
+	if err := p.recorded(rec); err != nil {
+		return p, err
+	}
+	return p, c.verifyEvidence(ctx, &p)
+}
+
+// includedRecord fetches the record of the decision and verifies that the log
+// of the receipt's checkpoint has it.
+func (c *Client) includedRecord(ctx context.Context, p *Proof) (audit.Record, error) {
+	r := p.Receipt
+	head, err := audit.OpenCheckpoint(r.Checkpoint, c.login.LogKey)
+	if err != nil {
+		return audit.Record{}, misfit("checkpoint", "%v", err)
+	}
+	// The same key could have signed another history.
+	if err := c.observe(ctx, r.Checkpoint); err != nil {
+		return audit.Record{}, err
+	}
+	after := r.Record - 1
+	page, err := c.Records(ctx, LogQuery{After: &after, Limit: 1})
+	if err != nil {
+		return audit.Record{}, err
+	}
+	if len(page.Records) != 1 || page.Records[0].Index != r.Record {
+		return audit.Record{}, misfit("record", "the authority does not show record %d", r.Record)
+	}
+	shown := page.Records[0]
+	salt, err := hex.DecodeString(shown.Salt)
+	if err != nil || len(salt) != audit.SaltSize {
+		return audit.Record{}, misfit("record", "record %d was erased, or has no salt", r.Record)
+	}
+	var inclusion audit.Inclusion
+	if err := json.Unmarshal(r.Proof, &inclusion); err != nil {
+		return audit.Record{}, misfit("inclusion", "the proof cannot be read: %v", err)
+	}
+	if inclusion.Index != r.Record {
+		return audit.Record{}, misfit("inclusion", "the proof is for record %d, not %d", inclusion.Index, r.Record)
+	}
+	if err := inclusion.Verify(audit.LeafOf(shown.Type, shown.Time, salt, shown.Body), head); err != nil {
+		return audit.Record{}, misfit("inclusion", "%v", err)
+	}
+	p.Verified = append(p.Verified,
+		fmt.Sprintf("record %d is in the log of %d records that the pinned key has signed", r.Record, head.Size))
+	return audit.Record{Index: shown.Index, Type: shown.Type, Time: shown.Time, Body: shown.Body}, nil
+}
+
+// recorded compares the receipt with the record of the decision.
+func (p *Proof) recorded(rec audit.Record) error {
+	r := p.Receipt
+	var was decisionRecord
+	if err := json.Unmarshal(rec.Body, &was); rec.Type != "decision" || err != nil {
+		return misfit("record", "record %d is no decision but %.40q", rec.Index, rec.Type)
+	}
+	for _, part := range []struct {
+		name string
+		fits bool
+	}{
+		{"grant", was.Grant == r.GrantID},
+		{"person", was.By == r.DecidedBy},
+		{"strength", was.Strength == r.Strength},
+		{"digest", was.Digest == r.Digest && was.Statement.Digest() == r.Digest},
+		{"time", rec.Time/1000 == r.DecidedAt},
+		{"evidence", sameJSON(was.Evidence, r.Evidence)},
+	} {
+		if !part.fits {
+			return misfit("record", "record %d names another %s than the receipt", rec.Index, part.name)
+		}
+	}
+	p.Answer = was.Answer
+	p.Verified = append(p.Verified, "that record names this grant, person, time, strength, digest and evidence")
+	return nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var ca, cb bytes.Buffer
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	return json.Compact(&ca, a) == nil && json.Compact(&cb, b) == nil && bytes.Equal(ca.Bytes(), cb.Bytes())
+}
+
+// verifyEvidence verifies what the person gave for the decision.
+func (c *Client) verifyEvidence(ctx context.Context, p *Proof) error {
+	r := p.Receipt
+	switch {
+	case p.Answer == "denied":
+		p.Trusted = append(p.Trusted, "a no needs no proof: that "+r.DecidedBy+" said it is the authority's word")
+		return nil
+	case r.Strength == grant.Bearer:
+		p.Trusted = append(p.Trusted, "a login alone decided; that it was "+r.DecidedBy+" is the authority's word")
+		return nil
+	case r.Strength == grant.Independent:
+		return c.verifySSH(ctx, p)
+	case r.Strength == grant.Passkey, r.Strength == grant.Click:
+		h, err := c.Health(ctx)
+		if err != nil {
+			return err
+		}
+		if r.Strength == grant.Click {
+			return p.verifyClick(h.Pages)
+		}
+		return p.verifyPasskey(h.Pages)
+	}
+	return misfit("evidence", "the strength %.40q is unknown", r.Strength)
+}
+
+// verifySSH verifies an SSHSIG signature, and that its key is one of the
+// caller's own where the caller decided.
+func (c *Client) verifySSH(ctx context.Context, p *Proof) error {
+	r := p.Receipt
+	var e struct {
+		Kind      string `json:"kind"`
+		PublicKey string `json:"public_key"`
+		Signature string `json:"signature"`
+	}
+	if err := json.Unmarshal(r.Evidence, &e); err != nil || e.Kind != "sshsig" {
+		return misfit("evidence", "it is no SSH signature")
+	}
+	key, err := sshkey.ParsePublic(e.PublicKey)
+	if err != nil {
+		return misfit("evidence", "%v", err)
+	}
+	if _, err := sshkey.Verify(e.Signature, sshkey.NamespaceDecision, []byte(r.Digest.String()), []sshkey.Public{key}); err != nil {
+		return misfit("evidence", "%v", err)
+	}
+	p.Verified = append(p.Verified, "the SSH key "+key.Fingerprint()+" has signed the digest as a decision")
+	if r.DecidedBy != c.login.Email {
+		p.Trusted = append(p.Trusted, "that this key is one of "+r.DecidedBy+"'s is the authority's word")
+		return nil
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(me.Keys, func(k api.Key) bool { return k.ID == string(key.ID()) }) {
+		p.Trusted = append(p.Trusted, "that this key was yours then is the authority's word: it does not list it now")
+		return nil
+	}
+	p.Verified = append(p.Verified, "that key is among those that the authority lists as yours")
+	return nil
+}
+
+// verifyPasskey verifies the assertion of a passkey on the pages at origin.
+func (p *Proof) verifyPasskey(origin string) error {
+	var e assertion.Evidence
+	if err := json.Unmarshal(p.Receipt.Evidence, &e); err != nil {
+		return misfit("evidence", "it is no assertion of a passkey: %v", err)
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		return misfit("evidence", "the pages have the address %.200q", origin)
+	}
+	if err := e.Verify(p.Receipt.Digest, u.Hostname(), []string{origin}); err != nil {
+		return misfit("evidence", "%v", err)
+	}
+	p.Verified = append(p.Verified, "a passkey has signed the digest on "+origin+", with a person present and verified")
+	p.Trusted = append(p.Trusted, "that this passkey is one of "+p.Receipt.DecidedBy+"'s is the authority's word, and so is what the page showed")
+	return nil
+}
+
+// verifyClick verifies the signature that a signed-in page made over its call:
+// five lines, "vogt-click-v1", origin, path, SHA-256 of the body in hex, and
+// time, by ECDSA on P-256 with SHA-256 as 64 bytes r‖s.
+func (p *Proof) verifyClick(origin string) error {
+	r := p.Receipt
+	var e struct {
+		Kind      string `json:"kind"`
+		Key       []byte `json:"key"` // SubjectPublicKeyInfo
+		Signed    string `json:"signed"`
+		Body      string `json:"body"`
+		Signature []byte `json:"signature"`
+	}
+	if err := json.Unmarshal(r.Evidence, &e); err != nil || e.Kind != "click" {
+		return misfit("evidence", "it is no click")
+	}
+	if err := verifyP256(e.Key, []byte(e.Signed), e.Signature); err != nil {
+		return misfit("evidence", "%v", err)
+	}
+	lines := strings.Split(e.Signed, "\n")
+	sum := sha256.Sum256([]byte(e.Body))
+	var body struct {
+		Digest statement.Digest `json:"digest"`
+	}
+	switch err := json.Unmarshal([]byte(e.Body), &body); {
+	case len(lines) != 5 || lines[0] != "vogt-click-v1":
+		return misfit("evidence", "what was signed is no click")
+	case lines[1] != origin:
+		return misfit("evidence", "the click was made on %.200q, not on %s", lines[1], origin)
+	case !slices.Contains(strings.Split(lines[2], "/"), url.PathEscape(r.GrantID)):
+		return misfit("evidence", "the click was about %.200q", lines[2])
+	case lines[3] != hex.EncodeToString(sum[:]):
+		return misfit("evidence", "another call was signed than the one that is kept")
+	case err != nil || body.Digest != r.Digest:
+		return misfit("evidence", "the click was about another digest")
+	}
+	p.Verified = append(p.Verified, "the key of a signed-in page on "+origin+" has signed a click that names the digest")
+	p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" was signed in there is the authority's word, and so is what the page showed")
+	return nil
+}
+
+func verifyP256(spki, text, signature []byte) error {
+	parsed, err := x509.ParsePKIXPublicKey(spki)
+	if err != nil {
+		return fmt.Errorf("the page's key cannot be read: %w", err)
+	}
+	key, ok := parsed.(*ecdsa.PublicKey)
+	if !ok || key.Curve != elliptic.P256() || len(signature) != 64 {
+		return errors.New("the page's key or signature is of another kind than ECDSA on P-256")
+	}
+	sum := sha256.Sum256(text)
+	if !ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+		return errors.New("the page's signature does not verify")
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package backend_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"vogt/internal/api"
+	"vogt/internal/authority"
+	"vogt/internal/authoritytest"
+	"vogt/internal/grant"
+	"vogt/internal/pages"
+	"vogt/internal/pages/backend"
+	"vogt/internal/pages/browsertest"
+)
+
+const mara = "mara@home.example"
+
+// start runs a real authority with the pages in front of it. Its clock stands
+// at the time of the machine, as browsers compare it with theirs.
+func start(t *testing.T) *authoritytest.Server {
+	t.Helper()
+	s := authoritytest.Start(t, authoritytest.WithPages(func(a *authority.Authority) http.Handler {
+		h, err := pages.New(pages.Config{
+			PagesOrigin: a.Config().PagesOrigin, Issuer: a.Config().Issuer, Version: "test", Clock: a.Now, Heartbeat: 200 * time.Millisecond,
+		}, backend.New(a, "none"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}))
+	s.Clock.Set(time.Now())
+	return s
+}
+
+// person is Mara in front of a browser, with the real authority behind it.
+type person struct {
+	*browsertest.Tab
+	s     *authoritytest.Server
+	agent *authoritytest.Principal
+}
+
+// TestInBrowser is a person's first day: everything that the pages do for her,
+// in a real Chromium and on the real authority, whose log is verified at the end.
+func TestInBrowser(t *testing.T) {
+	browser := browsertest.Start(t)
+	s := start(t)
+	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s}
+	b.Viewport(1440, 900, false)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T, *person)
+	}{
+		{"set-up", setUp}, {"an agent", addAgent}, {"a click on a phone", allowOnPhone}, {"a passkey for what is critical", allowCritical},
+		{"no, with a note", denyWithNote}, {"activity", seeActivity}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
+		{"removing the first", removeFirst},
+	} {
+		// Steps build on each other: after one that failed nothing is proven.
+		if !t.Run(step.name, func(t *testing.T) { step.do(t, b) }) {
+			t.FailNow()
+		}
+	}
+}
+
+func setUp(t *testing.T, b *person) {
+	token, _, err := b.s.Authority.StartSetup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Visit("/setup?token=" + url.QueryEscape(token))
+	b.Wait(`document.querySelectorAll(".digits span").length === 4`)
+	digits := browsertest.Eval[string](b.Tab, `document.querySelector(".digits").innerText.replace(/\s/g, "")`)
+	if _, err := b.s.Authority.ConfirmSetup(digits); err != nil {
+		t.Fatal(err)
+	}
+	b.Wait(`document.querySelector("form[data-owner] button:not([disabled])")`)
+	b.Run(chromedp.SendKeys("#name", "Mara Lindqvist"), chromedp.SendKeys("#email", mara))
+	b.Click("form[data-owner] button")
+	b.Wait(`location.pathname === "/" && document.querySelector(".live[data-state=on]") && ` + b.Has("Nothing waits for you"))
+	if state, email := b.s.Authority.Setup(); state != authority.SetupDone || email != mara {
+		t.Errorf("the set-up is %s by %q", state, email)
+	}
+}
+
+func addAgent(t *testing.T, b *person) {
+	key := b.s.NewKey("helper")
+	change, secret := b.s.Stranger().Prepare(api.TrustAgentAdd, map[string]string{"name": "helper", "public_key": key.Line})
+	b.Visit(strings.TrimPrefix(change.ConfirmURL, b.s.Pages))
+	b.Wait(b.Has("Add the agent helper"))
+	b.Wait(browsertest.Armed)
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Confirmed by you"`)
+	var done api.Trust
+	b.s.Stranger().Do("GET", api.PathTrust+"/"+change.ID, nil, api.TrustSecretHeader, secret).Into(&done)
+	if done.Enrolled == nil || done.Enrolled.Owner != mara {
+		t.Fatalf("the asker is told %+v", done)
+	}
+	b.agent = &authoritytest.Principal{Client: authoritytest.Client{S: b.s}, Name: "helper", Email: done.Enrolled.Email, Key: key}
+	b.agent.Login()
+}
+
+func allowOnPhone(t *testing.T, b *person) {
+	b.Phone(false)
+	b.Visit("/")
+	b.Wait(`document.querySelector(".live[data-state=on]")`)
+	id := b.agent.Ask("ls", "-la", "/srv").ID
+	b.Wait(`document.querySelector(".req[data-id='` + id + `']")`)
+	b.Check("inbox on a phone")
+	b.Click(".req h3 a")
+	b.Wait(`location.pathname === "/grants/` + id + `" && ` + b.Has("ls -la /srv"))
+	b.Wait(browsertest.Armed)
+	b.Check("card on a phone")
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	g := b.agent.Grant(id)
+	if g.Status != grant.Approved || g.Strength != grant.Click || g.DecidedBy != mara {
+		t.Errorf("the grant is %s, %s by %s", g.Status, g.Strength, g.DecidedBy)
+	}
+	jwt := b.agent.Token(id)
+	b.s.Consume(id, jwt).Want(200)
+	b.Wait(b.Has("The permission is used up."))
+	b.Viewport(1440, 900, false)
+}
+
+func allowCritical(t *testing.T, b *person) {
+	id := b.agent.Ask("vogt", "grant", "approve", "x").ID
+	b.Visit("/grants/" + id)
+	b.Wait(b.Has("Critical risk") + ` && ` + b.Has("A yes needs your passkey"))
+	b.Wait(browsertest.Armed)
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you" && ` + b.Has("passkey, on this authority’s page"))
+	if g := b.agent.Grant(id); g.Status != grant.Approved || g.Strength != grant.Passkey {
+		t.Errorf("the grant is %s, %s", g.Status, g.Strength)
+	}
+	if !b.s.HasRecord("decision", id, `"strength":"passkey"`, "clientDataJSON") {
+		t.Errorf("the passkey's answer is not on record: %.600s", b.s.Recorded("decision"))
+	}
+}
+
+func denyWithNote(t *testing.T, b *person) {
+	id := b.agent.Ask("rm", "-rf", "build").ID
+	b.Visit("/grants/" + id)
+	b.Wait(browsertest.Armed)
+	b.Run(chromedp.SendKeys("#note", "Only clean dist."))
+	b.Click(".btn-deny")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Denied by you" && ` + b.Has("Only clean dist."))
+	if g := b.agent.Grant(id); g.Status != grant.Denied || g.Note != "Only clean dist." {
+		t.Errorf("the grant is %s, note %q", g.Status, g.Note)
+	}
+}
+
+func seeActivity(t *testing.T, b *person) {
+	b.Visit("/activity")
+	rows := browsertest.Eval[[]string](b.Tab, `[...document.querySelectorAll(".log tbody tr")].map(r => [...r.cells].slice(2, 5).map(c => c.innerText.split("\n")[0].trim()).join("|"))`)
+	for _, want := range []string{"Asked|helper|helper", "Answered|helper|you", "About to run|helper|helper", "Signed in|helper|helper", "New epoch||authority"} {
+		found := false
+		for _, row := range rows {
+			found = found || row == want
+		}
+		if !found {
+			t.Errorf("no row says %q: %q", want, rows)
+		}
+	}
+}
+
+func addPasskey(t *testing.T, b *person) {
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-body*='passkey.add']:not([disabled])")`)
+	b.Click("[data-body*='passkey.add']")
+	b.Wait(`location.pathname.startsWith("/trust/") && ` + b.Has("Make another passkey for your account"))
+	b.Wait(browsertest.Armed)
+	b.Click(".btn-allow")
+	b.Wait(`location.pathname === "/register" && document.querySelector("[data-register]:not([disabled])") && ` + b.Has(mara))
+	b.NewAuthenticator()
+	b.Click("[data-register]")
+	b.Wait(`location.pathname === "/account" && document.querySelectorAll("[data-post^='/p/passkeys/']").length === 2`)
+	if n := browsertest.Eval[int](b.Tab, `document.querySelectorAll("[data-post$='/revoke']").length`); n != 1 {
+		t.Errorf("the browser has %d sessions", n)
+	}
+}
+
+func signInWithSecond(t *testing.T, b *person) {
+	b.Wait(`document.querySelector("[data-post='/p/logout']:not([disabled])")`)
+	b.Click("[data-post='/p/logout']")
+	b.Wait(`location.pathname === "/login" && document.querySelector("[data-login]:not([disabled])")`)
+	b.Click("[data-login]")
+	b.Wait(`location.pathname === "/" && document.querySelector(".live[data-state=on]")`)
+}
+
+func removeFirst(t *testing.T, b *person) {
+	b.Visit("/account")
+	first := `details:has([aria-label="Remove for good Passkey ` + b.s.Clock.Now().UTC().Format("2006-01-02") + `"])`
+	b.Wait(`document.querySelector(` + "`" + first + ` button:not([disabled])` + "`" + `)`)
+	b.Click(first + " summary")
+	b.Click(first + " button")
+	b.Wait(`document.querySelectorAll("[data-post^='/p/passkeys/']").length === 1 && ` + b.Has("(2)"))
+	if !b.s.HasRecord("trust", "passkey.removed", mara) {
+		t.Error("the removal is not on record")
+	}
+	// What is left still decides, and stays.
+	b.Wait(`document.querySelector("details button:not([disabled])")`)
+	b.Click("details summary")
+	b.Click("details[open] button")
+	b.Wait(b.Has("This is the last way into the account."))
+	id := b.agent.Ask("vogt", "key", "passkey").ID
+	b.Visit("/grants/" + id)
+	b.Wait(browsertest.Armed)
+	b.Click(".btn-allow")
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
+	if g := b.agent.Grant(id); g.Strength != grant.Passkey {
+		t.Errorf("the grant is %s, %s", g.Status, g.Strength)
+	}
+}
