@@ -31,3 +31,21 @@ func TestAskingAgainFindsTheAnswer(t *testing.T) {
 		t.Fatalf("after its use the answer was found again: %s %s", third.ID, third.Status)
 	}
 }
+
+// TestStdinIsNotBound: what a caller says of standard input stands in no
+// statement, since nothing holds it when the command starts.
+func TestStdinIsNotBound(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	owner := s.Owner()
+	agent := s.Agent(owner, "bot")
+	req := authoritytest.Request("sh")
+	null := "null"
+	req.Context = &grant.Context{Argv: req.Command, Stdin: &null}
+	g := agent.AskFor(req)
+	var offer api.Offer
+	owner.Get(authoritytest.GrantPath(g.ID, "statement")).Want(200).Into(&offer)
+	if offer.Statement.Stdin != nil {
+		t.Fatalf("the statement claims that standard input is %q", *offer.Statement.Stdin)
+	}
+}

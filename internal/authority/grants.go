@@ -352,7 +352,9 @@ func (a *Authority) statementOf(g grant.Grant, reach Reach) statement.Statement 
 		s.Expiry = &end
 	}
 	if c := req.Context; c != nil {
-		s.Executable, s.Interpreters, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Interpreters, c.Cwd, c.UID, c.Stdin
+		// Standard input is left out on purpose: nothing that a caller says of
+		// it holds when the command starts (docs/decisions/0002).
+		s.Executable, s.Interpreters, s.Cwd, s.CallerUID = c.File, c.Interpreters, c.Cwd, c.UID
 	}
 	return s
 }

@@ -51,7 +51,6 @@ func differences() map[string]func(*grant.Request) {
 		"interpreter":       func(r *grant.Request) { r.Context.Interpreters[0].SHA256 = pointer("dd") },
 		"no interpreter":    func(r *grant.Request) { r.Context.Interpreters = nil },
 		"uid":               func(r *grant.Request) { r.Context.UID = pointer(uint64(0)) },
-		"stdin":             func(r *grant.Request) { r.Context.Stdin = pointer("live-tty") },
 		"adapter digest":    func(r *grant.Request) { r.Context.AdapterDig = "SHA-256:b" },
 		"no context":        func(r *grant.Request) { r.Context = nil },
 		"host":              func(r *grant.Request) { r.Host = "other" },

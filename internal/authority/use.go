@@ -128,6 +128,11 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 	if err != nil {
 		return Consumed{}, err
 	}
+	// A receipt needs a checkpoint that covers the decision. It is made before
+	// anything is spent, so that a log that cannot be signed costs nothing.
+	if err := a.coverDecision(ctx, id); err != nil {
+		return Consumed{}, err
+	}
 	var out Consumed
 	var index int64
 	err = a.update(ctx, func(t *txn) error {
@@ -184,14 +189,27 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		return out, err
 	}
 	fault.Point("authority.consumed")
-	// The use is spent and recorded; a checkpoint that cannot be signed now
-	// must not take it back, and the receipt's own call gives it later.
-	if text, err := a.Checkpoint(ctx, index+1); err == nil {
-		out.Receipt.Checkpoint = text
-	} else {
-		a.log.Error("a receipt went out without a checkpoint", "err", err, "grant", id)
+	if h := a.head.Load(); h.size > index {
+		out.Receipt.Checkpoint = h.text
+		return out, nil
 	}
-	return out, nil
+	out.Receipt.Checkpoint, err = a.Checkpoint(ctx, index+1)
+	return out, err
+}
+
+// coverDecision sees to a signed checkpoint that covers the decision on a
+// grant, if there is one.
+func (a *Authority) coverDecision(ctx context.Context, id string) error {
+	var index int64
+	err := a.view(ctx, func(tx store.Tx) (err error) {
+		index, err = store.DecisionRecord(tx, id)
+		return errNoGrant(err)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.Checkpoint(ctx, index+1)
+	return err
 }
 
 func refusedWord(s grant.Status) string {

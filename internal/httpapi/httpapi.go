@@ -298,9 +298,17 @@ func problemOf(e *authority.Error) api.Problem {
 		p.Detail = p.Title + "."
 	}
 	if p.Hint != "" {
-		p.Detail += " " + p.Hint
+		p.Detail = sentence(p.Detail) + " " + p.Hint
 	}
 	return p
+}
+
+// sentence ends s with a full stop, if it has no end of its own.
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
 }
 
 func writeProblem(w http.ResponseWriter, e *authority.Error) {
