@@ -49,3 +49,19 @@ func TestStdinIsNotBound(t *testing.T) {
 		t.Fatalf("the statement claims that standard input is %q", *offer.Statement.Stdin)
 	}
 }
+
+// TestResumeActivates: an agent that its owner switched off comes back by a
+// change of trust, with none of its old logins.
+func TestResumeActivates(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	owner := s.Owner()
+	agent := s.Agent(owner, "bot")
+	path := api.PathMyAgents + "/" + agent.Email
+	owner.Do("PATCH", path, map[string]bool{"isActive": false}).Want(200)
+	agent.Get(api.PathWhoAmI).Problem(401)
+	owner.Do("PATCH", path, map[string]bool{"isActive": true}).Problem(403)
+	owner.Change(api.TrustAgentResume, map[string]string{"email": agent.Email})
+	agent.Get(api.PathWhoAmI).Problem(401)
+	agent.Login().Get(api.PathWhoAmI).Want(200)
+}

@@ -381,6 +381,11 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 				return result, "", err
 			}
 			subject = email
+			// An agent that was switched off comes back the same way; what it
+			// held before stays revoked.
+			if err := store.SetActive(t, email, true); err != nil {
+				return result, "", err
+			}
 		}
 		_, err = store.SetPaused(t, email, person.Email, false)
 	case api.TrustKeyAdd:
