@@ -74,7 +74,8 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 }
 
 // compact drops indentation, empty lines, lines that are a // comment, and
-// /* */ comments that begin a line; in a style sheet also spaces around
+// /* */ comments that begin a line; in a script also line breaks after braces,
+// commas and semicolons, in a style sheet all of them and spaces around
 // punctuation. Our own files keep to lines for which that is safe: no string
 // or template literal spans a line break.
 func compact(source []byte, ext string) []byte {
@@ -98,7 +99,10 @@ func compact(source []byte, ext string) []byte {
 			continue
 		}
 		out.Write(line)
-		out.WriteByte('\n')
+		// After these three no statement can go on by accident.
+		if !bytes.ContainsRune([]byte("{,;"), rune(line[len(line)-1])) || bytes.Contains(line, []byte("//")) {
+			out.WriteByte('\n')
+		}
 	}
 	return out.Bytes()
 }

@@ -230,6 +230,9 @@ type Card struct {
 type Cards interface {
 	Inbox(ctx context.Context, s Session, limit int) (Inbox, error)
 	Card(ctx context.Context, s Session, id string) (Card, error)
+	// Permissions lists what the agent may do without asking: its timed and
+	// always grants that are in force, newest first, at most limit.
+	Permissions(ctx context.Context, s Session, agent string, limit int) ([]grant.Grant, error)
 }
 
 // Choice is one reach of one card, named as the page showed it.

@@ -11,6 +11,7 @@ import (
 	"vogt/internal/audit/mask"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
+	"vogt/internal/reading"
 	"vogt/internal/statement"
 )
 
@@ -70,7 +71,10 @@ func lineOf(r grant.Request) string {
 	if len(words) == 0 {
 		words = r.Permissions
 	}
-	line, _ := firstRunes(quote(mask.Argv(firstBytes(words, lineMasked))), lineShown)
+	line, more := firstRunes(reading.Line(maskedArgv(firstBytes(words, lineMasked))), lineShown)
+	if more {
+		line += "…"
+	}
 	return line
 }
 
@@ -245,20 +249,20 @@ func (c *cardView) offers(v *visit) error {
 // commandOf prepares the command; whole lifts the limits of a first view.
 func commandOf(argv []string, whole bool) commandView {
 	c := commandView{Total: len(argv)}
-	text, most, each := quote(argv), argsShown, argShown
+	text, most, each := reading.Line(argv), argsShown, argShown
 	part := argv
 	if whole {
 		most, each = argsWhole, len(text)
 	} else {
 		part = firstBytes(argv, maskedMost)
 	}
-	masked := mask.Argv(part)
+	masked := maskedArgv(part)
 	for i := range part {
 		if masked[i] != part[i] {
 			c.Secrets++
 		}
 	}
-	c.Text, c.Unmasked, c.Length = quote(masked), text, runes(text)
+	c.Text, c.Unmasked, c.Length = reading.Line(masked), text, runes(text)
 	if !whole && len(text) > textShown {
 		c.Text, _ = cut(c.Text, textShown)
 		c.Unmasked, c.Left = cut(text, textShown)
@@ -288,7 +292,7 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		}
 		odd = append(odd, standOut{tone, icon, text})
 	}
-	whole := quote(argv)
+	whole := reading.Line(argv)
 	r := c.Grant.Request
 	if n := countHidden(whole) + countHidden(plainQuotes(r.Reason)) + countHidden(r.Host); n > 0 {
 		text, err := v.count("odd.hidden", n)
@@ -316,6 +320,14 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		add("low", "same", text, err)
 	}
 	return odd, err
+}
+
+// Why names, for the catalog, what makes a critical request critical.
+func (c *cardView) Why() string {
+	if c.Statement.Purpose == statement.Crossing || c.Grant.Request.RunAs != "" {
+		return "crossing"
+	}
+	return "trust"
 }
 
 // Page is the card's own address.

@@ -76,6 +76,10 @@ func (s *server) setUpState(w http.ResponseWriter, r *http.Request) {
 	if token != "" && browser != "" {
 		var err error
 		if view, err = s.backend.SetUp.OpenSetUp(r.Context(), token, browser); err != nil {
+			if s.gone(r, err) {
+				w.WriteHeader(statusGone)
+				return
+			}
 			s.cfg.Logger.Error("pages: set-up state", "error", err)
 			http.Error(w, "{}", http.StatusInternalServerError)
 			return

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"vogt/internal/audit/mask"
 	"vogt/internal/statement"
 )
 
@@ -37,7 +36,7 @@ func fieldsOf(v *visit, st statement.Statement) []fieldView {
 		}
 		for _, value := range values {
 			head, left := cut(value, valueShown)
-			head = mask.Text(head)
+			head = maskedText(head)
 			if left > 0 {
 				head += " …"
 			}

@@ -3,10 +3,12 @@ package pages
 import (
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/url"
 	"strings"
 
 	"vogt/internal/api"
+	"vogt/internal/grant"
 )
 
 // agentView is an agent with the addresses of what can be done to it.
@@ -67,10 +69,54 @@ func (s *server) agentPage(v *visit) (*page, error) {
 		if a.Email != v.PathValue("email") {
 			continue
 		}
-		view, err := viewOf(a)
-		return &page{view: "agent", section: "agents", back: "/agents", title: v.must("agent.title"), data: view}, err
+		data := struct {
+			agentView
+			Permissions []permission
+			More        bool // not all are listed
+		}{}
+		if data.agentView, err = viewOf(a); err != nil {
+			return nil, err
+		}
+		grants, err := s.backend.Cards.Permissions(v.Context(), v.session, a.Email, permissionsShown+1)
+		if err != nil {
+			return nil, err
+		}
+		if data.More = len(grants) > permissionsShown; data.More {
+			grants = grants[:permissionsShown]
+		}
+		for _, g := range grants {
+			p, err := permissionOf(v, g)
+			if err != nil {
+				return nil, err
+			}
+			data.Permissions = append(data.Permissions, p)
+		}
+		return &page{view: "agent", section: "agents", back: "/agents", title: v.must("agent.title"), data: data}, nil
 	}
 	return nil, ErrNotFound
+}
+
+// permissionsShown is how many permissions an agent's page lists.
+const permissionsShown = 100
+
+// permission is what an agent may do without asking.
+type permission struct {
+	Line  string
+	As    string        // other user, if it crosses
+	Until template.HTML // "" for one without an end
+	Uses  int64
+	Page  string // of the card
+	Call  string // address that revokes it
+}
+
+func permissionOf(v *visit, g grant.Grant) (p permission, err error) {
+	id := url.PathEscape(g.ID)
+	p = permission{Line: lineOf(g.Request), Uses: g.Uses, Page: "/grants/" + id, Call: "/p/grants/" + id + "/revoke"}
+	p.As, _ = firstRunes(g.Request.RunAs, 40)
+	if g.Type != grant.Always {
+		p.Until, err = v.moment(g.ValidUntil.Time())
+	}
+	return p, err
 }
 
 func (s *server) agentChange(c *call) (any, error) {

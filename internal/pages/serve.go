@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"html/template"
@@ -136,6 +137,10 @@ func (s *server) show(who access, handler func(*visit) (*page, error)) http.Hand
 			p = s.errorPage(v, err)
 		}
 		if err := s.render(v, p); err != nil {
+			if s.gone(r, err) {
+				w.WriteHeader(statusGone)
+				return
+			}
 			s.cfg.Logger.Error("pages: rendering", "page", p.view, "error", err)
 			http.Error(w, "Internal error. The authority's log says more.", http.StatusInternalServerError)
 		}
@@ -149,7 +154,23 @@ type fault struct {
 	key    string
 }
 
+// statusGone answers a browser that left before its answer was ready. Nobody
+// reads it but a proxy's log, where 499 has long meant that.
+const statusGone = 499
+
+// gone reports whether err only says that the browser has left.
+func (s *server) gone(r *http.Request, err error) bool {
+	if !errors.Is(err, context.Canceled) || r.Context().Err() == nil {
+		return false
+	}
+	s.cfg.Logger.Debug("pages: the browser left", "method", r.Method, "path", r.URL.Path)
+	return true
+}
+
 func (s *server) fault(r *http.Request, err error) fault {
+	if s.gone(r, err) {
+		return fault{statusGone, "gone", "err.internal"}
+	}
 	for _, known := range []struct {
 		err error
 		fault

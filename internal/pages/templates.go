@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 
-	"vogt/internal/audit/mask"
 	"vogt/internal/detail"
 )
 
@@ -39,8 +38,9 @@ func parseTemplates(l *language, assets map[string]string) (map[string]*view, er
 		},
 		"shown":    func(s string) template.HTML { return marked(s, false) },
 		"prose":    prose,
-		"masked":   mask.Text,
+		"masked":   maskedText,
 		"lines":    func(s string) template.HTML { return marked(s, true) },
+		"command":  command,
 		"mark":     func(p Person) string { return initials(p.label()) },
 		"label":    func(p Person) template.HTML { return marked(p.label(), false) },
 		"riskname": func(r detail.Risk) string { return r.String() },

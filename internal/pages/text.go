@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/terminal"
 )
 
@@ -138,31 +139,90 @@ func plainPrefix(s string) int {
 	return len(s)
 }
 
-// quote writes argv as one line that a POSIX shell would read back into the
-// same arguments.
-func quote(argv []string) string {
+// command is marked, with line breaks, for commands: a line may end after a
+// space or a slash and nowhere else, so that "-rf" stays one word. Each part in
+// which a browser could break the line otherwise is a box of its own. No
+// character is added, so what is copied is what is shown.
+func command(s string) template.HTML {
+	text := string(marked(s, true))
 	var b strings.Builder
-	for i, arg := range argv {
-		if i > 0 {
-			b.WriteByte(' ')
+	for text != "" {
+		end := partEnd(text)
+		part := strings.TrimRight(text[:end], " \n")
+		if strings.ContainsFunc(part, breaksLine) {
+			b.WriteString(`<span class="w">` + part + `</span>`)
+		} else {
+			b.WriteString(part)
 		}
-		if arg != "" && strings.IndexFunc(arg, needsQuotes) < 0 {
-			b.WriteString(arg)
-			continue
-		}
-		b.WriteByte('\'')
-		b.WriteString(strings.ReplaceAll(arg, "'", `'\''`))
-		b.WriteByte('\'')
+		b.WriteString(text[len(part):end])
+		text = text[end:]
 	}
-	return b.String()
+	return template.HTML(b.String())
 }
 
-func needsQuotes(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
+// partEnd returns how much of markup forms a part: up to the first spaces, line
+// feeds or slashes outside of tags, and these included.
+func partEnd(markup string) int {
+	tag, ending := false, false
+	for i := range len(markup) {
+		c := markup[i]
+		switch {
+		case tag:
+			tag = c != '>'
+		case c == ' ' || c == '\n' || c == '/':
+			ending = true
+		case ending:
+			return i
+		case c == '<':
+			tag = true
+		}
 	}
-	return !strings.ContainsRune("-_@%+=:,./", r)
+	return len(markup)
+}
+
+// breaksLine reports whether a line may end next to r (Unicode Standard Annex
+// 14); letters, digits and what paths are made of hold together.
+func breaksLine(r rune) bool {
+	return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./=:,", r)
+}
+
+// runnable are the characters with which a value can be more than a value: what
+// holds one of them may run.
+const runnable = "\"'$`;|&<>()"
+
+// hides reports whether masking took a character out of text that could make
+// it run. Masking only takes away, so counting is enough.
+func hides(text, masked string) bool {
+	count := func(s string) (n int) {
+		for _, r := range s {
+			if unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(runnable, r) {
+				n++
+			}
+		}
+		return n
+	}
+	return count(text) != count(masked)
+}
+
+// maskedText is text without likely secrets, as long as nothing that could run
+// is hidden with them: people decide by what they see.
+func maskedText(text string) string {
+	if masked := mask.Text(text); !hides(text, masked) {
+		return masked
+	}
+	return text
+}
+
+// maskedArgv is maskedText for an argument list: it is decided for each
+// argument.
+func maskedArgv(argv []string) []string {
+	masked := mask.Argv(argv)
+	for i, arg := range argv {
+		if hides(arg, masked[i]) {
+			masked[i] = arg
+		}
+	}
+	return masked
 }
 
 // cut shortens s to at most limit bytes without splitting a character, and

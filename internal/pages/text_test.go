@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"vogt/internal/reading"
 )
 
 // goSources are the package's own files, without tests.
@@ -99,7 +101,7 @@ func TestQuoteReadsBack(t *testing.T) {
 	for _, argv := range [][]string{
 		{"ls"}, {"a b", "", "c"}, {"it's", `"`, `\`, "$HOME", "`id`", "$(id)", "*", "~", "#x", "a;b", "a\nb", "=x", "-n", "!", "{a,b}", "é"},
 	} {
-		script := `for a in ` + quote(argv) + `; do printf '%s\0' "$a"; done`
+		script := `for a in ` + reading.Line(argv) + `; do printf '%s\0' "$a"; done`
 		out, err := exec.Command(sh, "-c", script).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", script, err)
@@ -134,7 +136,7 @@ func TestWords(t *testing.T) {
 func TestCommandOf(t *testing.T) {
 	long := strings.Repeat("é", 20000)
 	c := commandOf([]string{"sh", "-c", long}, false)
-	if len(c.Text) > textShown || c.Length != runes(quote([]string{"sh", "-c", long})) || c.Left != c.Length-runes(c.Text) {
+	if len(c.Text) > textShown || c.Length != runes(reading.Line([]string{"sh", "-c", long})) || c.Left != c.Length-runes(c.Text) {
 		t.Errorf("long: %d bytes shown, length %d, left %d", len(c.Text), c.Length, c.Left)
 	}
 	if last := c.Args[2]; runes(last.Text)+last.Left != 20000 {

@@ -243,6 +243,11 @@ func TrustByID(tx Tx, id string) (t TrustRequest, err error) {
 	return t, scanTrust(tx.QueryRow(`SELECT `+trustColumns+` FROM trust_requests WHERE id = ?1`, id), &t)
 }
 
+// PendingTrusts lists the prepared changes that wait, newest first.
+func PendingTrusts(tx Tx, now int64) ([]TrustRequest, error) {
+	return collect(tx, scanTrust, `SELECT `+trustColumns+` FROM trust_requests WHERE status = 'pending' AND expires > ?1 ORDER BY created DESC`, now)
+}
+
 // CountTrusts counts the prepared changes of one asker that wait.
 func CountTrusts(tx Tx, asker string, now int64) (n int, err error) {
 	err = tx.QueryRow(`SELECT COUNT(*) FROM trust_requests WHERE asker = ?1 AND status = 'pending' AND expires > ?2`, asker, now).Scan(&n)

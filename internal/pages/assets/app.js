@@ -112,6 +112,8 @@ async function answer(kind) {
   } finally {
     busy = false;
     touch();
+    // Events that came while it was busy changed nothing on a page of its own.
+    sync();
   }
 }
 
@@ -227,12 +229,20 @@ async function refresh() {
   mergeClosed(fresh);
 }
 
-// mergeClosed takes over what became of an answered card.
+// mergeClosed takes over what became of an answered card, and leaves the focus
+// where it was.
 function mergeClosed(fresh) {
-  const mine = $("#case .outcome"), theirs = $("#case .outcome", fresh);
-  if (!mine || !theirs || mine.textContent === theirs.textContent) return;
-  for (const part of [".outcome", "aside"]) swap($("#case " + part), $("#case " + part, fresh));
-  opened();
+  const at = root => $("#pane", root)?.dataset.card ?? $("#case", root)?.dataset.closed;
+  if (at(fresh) !== at(document)) return;
+  const name = e => e.id || e.href || e.dataset.post;
+  for (const part of [".outcome", "#case aside"]) {
+    const mine = $(part), theirs = $(part, fresh), focus = document.activeElement;
+    if (!mine || !theirs || mine.textContent === theirs.textContent) continue;
+    const held = mine.contains(focus);
+    swap(mine, theirs);
+    opened();
+    if (held) $$("[id],a,button", $(part)).find(e => name(e) === name(focus))?.focus({ preventScroll: true });
+  }
 }
 
 // mergeOpen looks whether the open card was closed or changed meanwhile.

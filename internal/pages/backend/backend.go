@@ -250,6 +250,38 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 	return out, nil
 }
 
+// listed is how many grants are read at once when they are looked through.
+const listed = 100
+
+// Permissions implements pages.Cards.
+func (b *backend) Permissions(ctx context.Context, s pages.Session, agent string, limit int) ([]grant.Grant, error) {
+	a, err := b.actor(ctx, s, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []grant.Grant
+	filter := store.Filter{Requester: agent, Status: grant.Approved, Limit: listed}
+	for {
+		rows, err := b.a.List(ctx, a, filter)
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, g := range rows {
+			if g.Status != grant.Approved || g.Type != grant.Timed && g.Type != grant.Always {
+				continue
+			}
+			if out = append(out, g); len(out) == limit {
+				return out, nil
+			}
+		}
+		if len(rows) < listed {
+			return out, nil
+		}
+		last := rows[len(rows)-1]
+		filter.Before, filter.BeforeID = last.Created, last.ID
+	}
+}
+
 // BeginDecision implements pages.Decisions.
 func (b *backend) BeginDecision(ctx context.Context, s pages.Session, c pages.Choice) (json.RawMessage, error) {
 	a, err := b.actor(ctx, s, false)

@@ -258,6 +258,18 @@ func (a *Authority) Card(_ context.Context, s pages.Session, id string) (pages.C
 	return c, nil
 }
 
+// Permissions implements pages.Cards.
+func (a *Authority) Permissions(_ context.Context, s pages.Session, agent string, limit int) (out []grant.Grant, err error) {
+	defer a.lock()()
+	for _, r := range slices.Backward(a.grants) {
+		g := r.As(grant.At(a.clock()))
+		if a.mine(s, r) && g.Request.Requester == agent && g.Status == grant.Approved && g.Type != grant.Once && len(out) < limit {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
 func (a *Authority) named(email string) pages.Person {
 	if p := a.person(email); p != nil {
 		return p.Person
