@@ -164,7 +164,7 @@ type usageError struct {
 // explainUsage names the help that fits.
 func (e *env) explainUsage(u *usageError) failure {
 	f := failure{code: exitUsage, title: terminal.Visible(u.text)}
-	if e.called == nil || e.called.HasSubCommands() {
+	if e.called == nil || e.called.HasSubCommands() || e.called.Name() == "help" {
 		f.advice = []string{e.text(messages.SeeHelp)}
 		return f
 	}

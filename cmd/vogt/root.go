@@ -93,6 +93,7 @@ func (e *env) answerHelp(root *cobra.Command) {
 				return unknownCommand(cmd, rest)
 			}
 			cmd.InitDefaultHelpFlag()
+			cmd.InitDefaultVersionFlag()
 			help(cmd, nil)
 			return nil
 		},

@@ -547,7 +547,7 @@ func TestNotifyTest(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Errorf("%s: exit code %d, want %d (%v)\n%s", command, got, want, err, out)
 		}
-		said := map[int]string{1: "exited with 3", exitConfig: filepath.Join(config, "vogtd.toml") + ":\nvogt: [notify]\nvogt: command = ["}[want]
+		said := map[int]string{1: "exited with 3", exitConfig: filepath.Join(config, "vogtd.toml") + `, under [notify]: command = ["/path/to/program"]`}[want]
 		if want != exitConfig && !strings.Contains(string(out), "vogt down; vogt up") || !strings.Contains(string(out), said) {
 			t.Errorf("%s: it said:\n%s", command, out)
 		}

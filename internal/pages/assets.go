@@ -79,7 +79,7 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 // punctuation. Our own files keep to lines for which that is safe: no string
 // or template literal spans a line break.
 func compact(source []byte, ext string) []byte {
-	tighten := strings.NewReplacer(": ", ":", "; ", ";", ", ", ",", " { ", "{", " {", "{", "; }", "}", " }", "}")
+	tighten := strings.NewReplacer(": ", ":", "; ", ";", ", ", ",", " { ", "{", " {", "{", "; }", "}", " }", "}", " > ", ">")
 	var out bytes.Buffer
 	comment := false
 	for line := range bytes.Lines(source) {

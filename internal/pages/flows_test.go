@@ -42,6 +42,7 @@ func TestBrowser(t *testing.T) {
 		{"live inbox", liveInbox},
 		{"not live", notLive},
 		{"allow by click", allowByClick},
+		{"command lines break between words", commandBreaks},
 		{"deny with a note by keyboard", denyByKey},
 		{"keys never answer by accident", keysAreCareful},
 		{"passkey for more", passkeyForMore},
@@ -296,11 +297,16 @@ func allowByClick(t *testing.T, b *tab) {
 		t.Error("the click does not name the digest")
 	}
 
-	// What becomes of it shows by itself.
+	// What becomes of it shows by itself, and leaves the focus where it is.
+	b.Wait(b.Has("The agent has not used it yet.") + ` && ` + b.Has("nothing"))
+	b.s.authority.Disturb(ids["connect"])
 	if err := b.s.authority.Apply(ids["connect"], grant.Consume{At: grant.At(time.Now())}); err != nil {
 		t.Fatal(err)
 	}
-	b.Wait(b.Has("ended with exit code 0, as the machine reported.") + ` && ` + b.Has("The permission is used up."))
+	b.Wait(b.Has("ended with exit code 0, as the machine reported.") + ` && ` + b.Has("The permission is used up.") + ` && document.querySelector("aside").innerText.includes("once")`)
+	if focus := eval[string](b, `document.activeElement.id`); focus != "outcome" {
+		t.Errorf("focus moved to %q", focus)
+	}
 
 	// For a time: the wider reach must be chosen, and its own digest is signed.
 	b.Visit("/?card=" + ids["read"])
@@ -317,14 +323,80 @@ func allowByClick(t *testing.T, b *tab) {
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Approved || g.Type != grant.Timed {
 		t.Errorf("the grant is %s %s", g.Status, g.Type)
 	}
+	use := func(n string) {
+		t.Helper()
+		if err := b.s.authority.Apply(ids["read"], grant.Consume{At: grant.At(time.Now())}); err != nil {
+			t.Fatal(err)
+		}
+		b.Wait(b.Has("Used so far: " + n + "."))
+	}
+	b.Wait(b.Has("Used so far: 0."))
+	use("1")
+	if focus := eval[string](b, `document.activeElement.id`); focus != "outcome" {
+		t.Errorf("in the inbox the focus moved to %q", focus)
+	}
 
 	// Revoking is one click.
 	b.Visit("/grants/" + ids["read"])
+	b.Wait(`document.querySelector(".live[data-state=on]") && document.querySelector(".btn-danger:not([disabled])")`)
+	b.Run(chromedp.Focus(".btn-danger"))
+	use("2")
+	if !eval[bool](b, `document.activeElement.matches(".btn-danger:not([disabled])")`) {
+		t.Error("a use took the focus from the button")
+	}
 	b.Shot("closed.1440.light")
 	b.Click(".btn-danger")
 	b.Wait(b.Has("Revoked by you"))
 	if g := b.s.authority.Grant(ids["read"]); g.Status != grant.Revoked {
 		t.Errorf("the grant is %s", g.Status)
+	}
+}
+
+// commandBreaks looks at a command on a narrow screen, at every length of what
+// precedes it: no line begins within a word, and what is copied is the command.
+func commandBreaks(t *testing.T, b *tab) {
+	b.person()
+	b.Phone(false)
+	for _, n := range []int{14, 18, 22, 26, 30, 34} {
+		before := strings.Repeat("x", n)
+		line := "rm " + before + " -rf ./build-all-of/it-is-here --no-preserve-root"
+		id := b.s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: strings.Fields(line)}, detail.Medium)
+		b.Visit("/grants/" + id)
+		// A line begins where a character is further down than the one before.
+		lines := eval[[]string](b, `(() => {
+			const out = [""], walk = document.createTreeWalker(document.querySelector("pre.box"), NodeFilter.SHOW_TEXT), range = document.createRange();
+			let top = null;
+			while (walk.nextNode()) for (let i = 0; i < walk.currentNode.data.length; i++) {
+				range.setStart(walk.currentNode, i); range.setEnd(walk.currentNode, i + 1);
+				const at = range.getBoundingClientRect();
+				if (top !== null && at.height && at.top > top + 8) out.push("");
+				if (at.height) top = at.top;
+				out[out.length - 1] += walk.currentNode.data[i];
+			}
+			return out; })()`)
+		if len(lines) < 2 || strings.Join(lines, "") != line {
+			t.Errorf("the lines are %q", lines)
+		}
+		for _, l := range lines[:len(lines)-1] {
+			if !strings.HasSuffix(l, " ") && !strings.HasSuffix(l, "/") {
+				t.Errorf("a line breaks within a word: %q", lines)
+			}
+		}
+		for what, got := range map[string]string{
+			"innerText": eval[string](b, `document.querySelector("pre.box").innerText`),
+			"a copy":    eval[string](b, `(() => { getSelection().selectAllChildren(document.querySelector("pre.box")); return getSelection().toString(); })()`),
+		} {
+			if strings.TrimRight(got, "\n") != line {
+				t.Errorf("%s is %q, want %q", what, got, line)
+			}
+		}
+	}
+	// A word that is longer than a line is broken rather than cut off.
+	long := strings.Repeat("ab-", 200)
+	id := b.s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: []string{"echo", long}}, detail.Medium)
+	b.Visit("/grants/" + id)
+	if wide := eval[bool](b, `document.querySelector("pre.box").scrollWidth > document.querySelector("pre.box").clientWidth`); wide {
+		t.Error("a long word reaches out of its box")
 	}
 }
 
@@ -539,6 +611,21 @@ func agentsAndTrust(t *testing.T, b *tab) {
 	b.Wait(armedNow)
 	b.Key(kb.Escape)
 	b.Wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
+
+	// What an agent may do without asking is on its page, and ends with a click.
+	always := a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: []string{"tail", "-n", "5", "a b.log"}}, detail.Medium)
+	if err := a.Apply(always, grant.Approve{Type: grant.Always, Decision: grant.Decision{By: mara, At: grant.At(time.Now()), Strength: grant.Click}}); err != nil {
+		t.Fatal(err)
+	}
+	b.Visit("/agents/" + url.PathEscape(ops))
+	b.Wait(b.Has("What it may do without asking") + ` && document.querySelector("#permissions code").innerText === "tail -n 5 'a b.log'"`)
+	b.Wait(`document.querySelector("#permissions button:not([disabled])")`)
+	b.Shot("permissions.1440.light")
+	b.Click("#permissions button")
+	b.Wait(`!document.querySelector("#permissions") && ` + b.Has("Every action waits for an answer"))
+	if g := a.Grant(always); g.Status != grant.Revoked || g.RevokedBy != mara {
+		t.Errorf("the grant is %s by %q", g.Status, g.RevokedBy)
+	}
 
 	// Removing is behind a fold, last on the agent's page.
 	b.Visit("/agents/" + url.PathEscape(ops))

@@ -160,19 +160,21 @@ func command(s string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// partEnd returns how much of markup forms a part: up to the first spaces, line
-// feeds or slashes outside of tags, and these included.
+// partEnd returns how much of markup forms a part: up to slashes or spaces and
+// line feeds outside of tags, and these included.
 func partEnd(markup string) int {
-	tag, ending := false, false
+	tag, slash, space := false, false, false
 	for i := range len(markup) {
 		c := markup[i]
 		switch {
 		case tag:
 			tag = c != '>'
-		case c == ' ' || c == '\n' || c == '/':
-			ending = true
-		case ending:
+		case c == ' ' || c == '\n':
+			space = true
+		case space || slash && c != '/':
 			return i
+		case c == '/':
+			slash = true
 		case c == '<':
 			tag = true
 		}

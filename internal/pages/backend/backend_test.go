@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"vogt/internal/api"
 	"vogt/internal/authoritytest"
+	"vogt/internal/grant"
 	"vogt/internal/pages"
 	"vogt/internal/pages/backend"
 	"vogt/internal/passkey/passkeytest"
@@ -265,6 +268,91 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	is(t, "after signing out", d.Removals.RemovePasskey(t.Context(), d.mara, account.Passkeys[0].ID), pages.ErrNoSession)
+}
+
+// allow answers a request of the agent with a reach that its card offers.
+func (d *desk) allow(id string, kind grant.Type) {
+	d.t.Helper()
+	card, err := d.Cards.Card(d.t.Context(), d.mara, id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, o := range card.Offers {
+		if o.Type != kind {
+			continue
+		}
+		c := pages.Choice{Grant: id, Type: kind, Digest: o.Statement.Digest()}
+		if o.Statement.Expiry != nil {
+			c.Expires = int64(*o.Statement.Expiry)
+		}
+		if kind != grant.Timed {
+			c.Expires = 0
+		}
+		if err := d.Decisions.Decide(d.t.Context(), d.mara, pages.Decision{Choice: c, Allow: true}); err != nil {
+			d.t.Fatal(err)
+		}
+		return
+	}
+	d.t.Fatalf("grant %s: no %s offer", id, kind)
+}
+
+// TestPermissions: an agent's page lists what it may do without asking, however
+// many single permissions are newer, and only for those whose agent it is.
+func TestPermissions(t *testing.T) {
+	d := newDesk(t)
+	key := d.s.NewKey("helper")
+	id := d.prepare(d.mara, api.TrustAgentAdd, map[string]string{"name": "helper", "public_key": key.Line})
+	if _, err := d.confirm(d.mara, id); err != nil {
+		t.Fatal(err)
+	}
+	agents, err := d.People.Agents(t.Context(), d.mara)
+	if err != nil || len(agents) != 1 {
+		t.Fatalf("agents: %+v, %v", agents, err)
+	}
+	agent := &authoritytest.Principal{Client: authoritytest.Client{S: d.s}, Name: "helper", Email: agents[0].Email, Key: key}
+	agent.Login()
+	list := func(limit int) (out []string) {
+		t.Helper()
+		grants, err := d.Cards.Permissions(t.Context(), d.mara, agent.Email, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range grants {
+			out = append(out, string(g.Type)+" "+g.Request.Command[0])
+		}
+		return out
+	}
+	if got := list(5); got != nil {
+		t.Errorf("at first: %q", got)
+	}
+	always, timed := agent.Ask("make", "test").ID, agent.Ask("npm", "ci").ID
+	agent.Ask("cargo", "build") // waits
+	d.allow(always, grant.Always)
+	d.s.Clock.Advance(time.Second)
+	d.allow(timed, grant.Timed)
+	for i := range 120 {
+		d.s.Clock.Advance(100 * time.Millisecond)
+		d.allow(agent.Ask("once", strconv.Itoa(i)).ID, grant.Once)
+	}
+	if got := list(5); len(got) != 2 || !slices.Contains(got, "timed npm") || !slices.Contains(got, "always make") {
+		t.Errorf("beneath 120 single permissions: %q", got)
+	}
+	if got := list(1); len(got) != 1 {
+		t.Errorf("limited to 1: %q", got)
+	}
+	d.s.Clock.Advance(25 * time.Hour)
+	d.mara = d.signIn()
+	if got := list(5); !slices.Equal(got, []string{"always make"}) {
+		t.Errorf("after the end of the timed one: %q", got)
+	}
+	if err := d.Decisions.Revoke(t.Context(), d.mara, always); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(5); got != nil {
+		t.Errorf("after revoking: %q", got)
+	}
+	_, err = d.Cards.Permissions(t.Context(), d.mara, mara+".other", 5)
+	is(t, "somebody else's", err, pages.ErrForbidden)
 }
 
 // TestEntriesHaveNames: people and agents by name, and who is neither.
