@@ -134,14 +134,8 @@ func (e *env) alreadyDecided(g api.Grant) error {
 	return &client.Error{Kind: kind, Detail: e.text(messages.IsAlready, g.ID, string(g.Status))}
 }
 
-// sign shows a statement and signs it with the key in the file at path. The
-// digest is computed here, from what is shown.
-func (e *env) sign(ctx context.Context, st statement.Statement, risk, path string) (string, error) {
-	signature, _, err := e.signAs(ctx, st, risk, path)
-	return signature, err
-}
-
-// signAs is sign, and names the key.
+// signAs shows a statement, signs it with the key in the file at path, and names
+// the key. The digest is computed here, from what is shown.
 func (e *env) signAs(ctx context.Context, st statement.Statement, risk, path string) (string, sshkey.Public, error) {
 	if err := e.showSigned(st, risk); err != nil {
 		return "", sshkey.Public{}, err

@@ -698,16 +698,19 @@ func TestAccountCalls(t *testing.T) {
 	want(t, s.get("/"), 303)
 }
 
-// impatient is a list of cards that takes until the browser has left.
-type impatient struct {
+// cancelled is a list of cards whose reading is cancelled.
+type cancelled struct {
 	pages.Cards
-	asked chan struct{}
+	asked chan<- struct{} // told of each reading
+	wait  bool            // for the browser to leave
 }
 
-func (i impatient) Inbox(ctx context.Context, _ pages.Session, _ int) (pages.Inbox, error) {
-	i.asked <- struct{}{}
-	<-ctx.Done()
-	return pages.Inbox{}, fmt.Errorf("reading: %w", context.Cause(ctx))
+func (c cancelled) Inbox(ctx context.Context, _ pages.Session, _ int) (pages.Inbox, error) {
+	c.asked <- struct{}{}
+	if c.wait {
+		<-ctx.Done()
+	}
+	return pages.Inbox{}, fmt.Errorf("reading: %w", context.Canceled)
 }
 
 // TestBrowserLeaves: a request that its browser gives up is no failure of the
@@ -716,52 +719,39 @@ func TestBrowserLeaves(t *testing.T) {
 	s := newSite(t, fixedClock().now)
 	s.populate()
 	s.signIn(mara)
-	var log bytes.Buffer
-	asked := make(chan struct{}, 2)
-	backend := s.authority.Backend()
-	backend.Cards = impatient{backend.Cards, asked}
-	handler, err := pages.New(pages.Config{PagesOrigin: s.origin, Clock: s.now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, leaves := range []bool{true, false} {
-		log.Reset()
-		ctx, cancel := context.WithCancel(t.Context())
-		r := httptest.NewRequestWithContext(ctx, "GET", s.origin+"/", nil)
-		r.AddCookie(&http.Cookie{Name: "vogt_session", Value: s.cookie})
-		w := httptest.NewRecorder()
-		if leaves {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				handler.ServeHTTP(w, r)
-			}()
-			<-asked
-			cancel()
-			<-done
-			if w.Code != 499 || strings.Contains(log.String(), "ERROR") {
-				t.Errorf("the browser left: %d, %s", w.Code, log.String())
-			}
-			continue
-		}
-		backend.Cards = broken{backend.Cards}
-		handler, err := pages.New(pages.Config{PagesOrigin: s.origin, Clock: s.now, Logger: slog.New(slog.NewTextHandler(&log, nil))}, backend)
+	visit := func(leave bool) (status int, log string) {
+		t.Helper()
+		var out bytes.Buffer
+		asked := make(chan struct{}, 4)
+		backend := s.authority.Backend()
+		backend.Cards = cancelled{backend.Cards, asked, leave}
+		handler, err := pages.New(pages.Config{PagesOrigin: s.origin, Clock: s.now, Logger: slog.New(slog.NewTextHandler(&out, nil))}, backend)
 		if err != nil {
 			t.Fatal(err)
 		}
-		handler.ServeHTTP(w, r)
-		cancel()
-		if w.Code != 500 || !strings.Contains(log.String(), "ERROR") {
-			t.Errorf("a cancellation of the authority's own: %d, %s", w.Code, log.String())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, "GET", s.origin+"/", nil)
+		r.AddCookie(&http.Cookie{Name: "vogt_session", Value: s.cookie})
+		w := httptest.NewRecorder()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			handler.ServeHTTP(w, r)
+		}()
+		<-asked
+		if leave {
+			cancel()
 		}
+		<-done
+		return w.Code, out.String()
 	}
-}
-
-// broken is a list of cards whose own reading was cancelled.
-type broken struct{ pages.Cards }
-
-func (broken) Inbox(context.Context, pages.Session, int) (pages.Inbox, error) {
-	return pages.Inbox{}, context.Canceled
+	if status, log := visit(true); status != 499 || strings.Contains(log, "ERROR") {
+		t.Errorf("the browser left: %d, %s", status, log)
+	}
+	if status, log := visit(false); status != 500 || !strings.Contains(log, "ERROR") {
+		t.Errorf("a cancellation of the authority's own: %d, %s", status, log)
+	}
 }
 
 // TestCriticalSaysWhy: the reason stands next to the level.

@@ -163,9 +163,7 @@ func (e *refused) Error() string {
 	// The detail repeats the hint, and the title where there is nothing to add,
 	// for clients that print the detail alone.
 	detail := strings.TrimSpace(strings.TrimSuffix(e.Detail, e.Hint))
-	if strings.HasPrefix(detail, e.Title) {
-		detail = strings.TrimPrefix(detail, e.Title)
-	}
+	detail = strings.TrimPrefix(detail, e.Title)
 	if text := sentences(e.Title, detail, e.Hint); text != "" {
 		return text
 	}
