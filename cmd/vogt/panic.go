@@ -52,7 +52,7 @@ func newResumeCommand(e *env) *cobra.Command {
 	var ownerKey string
 	cmd := &cobra.Command{
 		Use:   "resume [NAME]",
-		Short: "Let a paused agent, or all of yours, go on",
+		Short: "Let an agent that was paused or switched off, or all paused ones, go on",
 		Long: `Let a paused agent go on, or all of yours when none is named. This is a change
 of trust: it is signed with the SSH key of your login, or confirmed on the page
 whose address is printed.`,
@@ -64,7 +64,7 @@ whose address is printed.`,
 			}
 			return e.withAgent(cmd.Context(), args[0], func(_ *client.Client, p api.Principal) error {
 				email := terminal.Visible(p.Email)
-				if !p.Paused {
+				if !p.Paused && p.Active {
 					return e.printResumed(nil, e.text(messages.NotPaused, email))
 				}
 				return e.resume(cmd.Context(), trust, p.Email, []string{p.Email}, e.text(messages.AgentResumed, email))
