@@ -297,6 +297,11 @@ func TestSignalsAreForwarded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// A signal that is caught here has its default in the child, also
+			// when the whole test run was started by nohup(1).
+			caught := make(chan os.Signal, 1)
+			signal.Notify(caught, s)
+			defer signal.Stop(caught)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
