@@ -47,12 +47,12 @@ func tempDir(t *testing.T) string {
 func TestBindFindsAsAShellDoes(t *testing.T) {
 	dir := tempDir(t)
 	first, second := mkdir(t, dir+"/first"), mkdir(t, dir+"/second")
-	work := mkdir(t, dir+"/work/sub")
+	work := mkdir(t, dir+"/place/sub")
 	const body = "#!/bin/sh\n"
 	script(t, second, "tool", body)
 	script(t, first, "early", body)
 	script(t, second, "early", body)
-	script(t, dir+"/work", "local", body)
+	script(t, dir+"/place", "local", body)
 	script(t, work, "relative", body)
 	mkdir(t, first+"/tool") // a folder does not end the search
 	if err := os.WriteFile(first+"/plain", []byte(body), 0o644); err != nil {
@@ -85,8 +85,8 @@ func TestBindFindsAsAShellDoes(t *testing.T) {
 		{name: "symbolic link keeps its name", path: path, arg: "link", want: first + "/link"},
 		{name: "absolute", arg: second + "/tool", want: second + "/tool"},
 		{name: "relative to the folder", arg: "./relative", want: work + "/relative"},
-		{name: "parent", arg: "../local", want: dir + "/work/local"},
-		{name: "parent of a link's target", arg: dir + "/elsewhere/../local", want: dir + "/work/local"},
+		{name: "parent", arg: "../local", want: dir + "/place/local"},
+		{name: "parent of a link's target", arg: dir + "/elsewhere/../local", want: dir + "/place/local"},
 		{name: "unknown name", path: path, arg: "nosuch", kind: NotFound},
 		{name: "unknown path", arg: "/nosuch/program", kind: NotFound},
 		{name: "below a file", arg: second + "/tool/x", kind: Unexecutable},
