@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,11 @@ func checkpointPath(paths config.Paths, data string) string {
 func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Paths, log *slog.Logger) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if os.Getenv("GOGC") == "" {
+		// The heap is about 10 MB: collecting it less often costs some 30 MB
+		// and serves up to a quarter more calls.
+		debug.SetGCPercent(400)
+	}
 	if err := harden(); err != nil {
 		log.Warn("the memory of this process is open to others of this user", "err", err)
 	}

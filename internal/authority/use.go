@@ -128,15 +128,13 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 	if err != nil {
 		return Consumed{}, err
 	}
-	// A receipt needs a checkpoint that covers the decision. It is made before
-	// anything is spent, so that a log that cannot be signed costs nothing.
-	if err := a.coverDecision(ctx, id); err != nil {
+	receipt, err := a.useReceipt(ctx, id)
+	if err != nil {
 		return Consumed{}, err
 	}
 	var out Consumed
-	var index int64
 	err = a.update(ctx, func(t *txn) error {
-		out, index = Consumed{}, 0
+		out = Consumed{}
 		g, err := store.GrantByID(t, id)
 		if err != nil {
 			return errNoGrant(err)
@@ -156,7 +154,7 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 			return problem(401, "The grant token is from before a restore", "", "Ask again.").kind("invalid_authz_jwt")
 		}
 		next, err := g.Apply(grant.Consume{At: t.now})
-		if err != nil || !g.Permits(t.now) {
+		if err != nil || !g.Permits(t.now) || receipt == nil {
 			out = Consumed{Grant: g.As(t.now), Refused: refusedWord(g.As(t.now).Status)}
 			if !a.rates.try("refused:"+claims.Subject, a.clock()) {
 				a.log.Warn("refusals come too fast to be recorded", "by", claims.Subject, "tried", "consume")
@@ -176,40 +174,41 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		if _, err := t.record(recordIntent, id, claims.Subject, intentRecord{Grant: id, By: claims.Subject, Use: use, N: next.Uses}); err != nil {
 			return err
 		}
-		if index, err = store.DecisionRecord(t, id); err != nil {
-			return err
-		}
-		if out.Receipt, err = a.receiptOf(t, next, index); err != nil {
-			return err
-		}
-		out.Grant, out.Use = next, use
+		out = Consumed{Grant: next, Use: use, Receipt: receipt}
 		return nil
 	})
-	if err != nil || out.Refused != "" {
-		return out, err
+	if err == nil && out.Refused == "" {
+		fault.Point("authority.consumed")
 	}
-	fault.Point("authority.consumed")
-	if h := a.head.Load(); h.size > index {
-		out.Receipt.Checkpoint = h.text
-		return out, nil
-	}
-	out.Receipt.Checkpoint, err = a.Checkpoint(ctx, index+1)
 	return out, err
 }
 
-// coverDecision sees to a signed checkpoint that covers the decision on a
-// grant, if there is one.
-func (a *Authority) coverDecision(ctx context.Context, id string) error {
-	var index int64
-	err := a.view(ctx, func(tx store.Tx) (err error) {
-		index, err = store.DecisionRecord(tx, id)
-		return errNoGrant(err)
-	})
-	if err != nil {
+// useReceipt is the receipt that a use of the grant will carry, nil if nobody
+// has decided yet. A decision never changes, so the receipt is made beside the
+// writer and before anything is spent: a log that cannot be read or signed
+// costs nothing.
+func (a *Authority) useReceipt(ctx context.Context, id string) (*api.Receipt, error) {
+	var receipt *api.Receipt
+	err := a.view(ctx, func(tx store.Tx) error {
+		g, err := store.GrantByID(tx, id)
+		if err != nil {
+			return errNoGrant(err)
+		}
+		if g.Decision == nil {
+			return nil
+		}
+		index, err := store.DecisionRecord(tx, id)
+		if err != nil {
+			return err
+		}
+		receipt, err = a.receiptOf(tx, g, index)
 		return err
+	})
+	if err != nil || receipt == nil {
+		return nil, err
 	}
-	_, err = a.Checkpoint(ctx, index+1)
-	return err
+	receipt.Checkpoint, err = a.Checkpoint(ctx, receipt.Record+1)
+	return receipt, err
 }
 
 func refusedWord(s grant.Status) string {
