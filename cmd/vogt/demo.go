@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +34,15 @@ step is a real command line that you can use yourself. Your own settings are
 not touched, and at the end nothing is left behind.`,
 		Args: cobra.NoArgs,
 		RunE: command(func(cmd *cobra.Command, _ []string) error {
-			return e.demo(cmd.Context(), yes)
+			ctx := cmd.Context()
+			if !signal.Ignored(syscall.SIGHUP) {
+				// A closed terminal ends the tour like Ctrl-C: with nothing
+				// left behind.
+				attached, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+				defer stop()
+				ctx = attached
+			}
+			return e.demo(ctx, yes)
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask; answer yes")
