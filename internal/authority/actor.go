@@ -142,7 +142,7 @@ func (a *Authority) holder(ctx context.Context, claims token.Login) (Actor, erro
 }
 
 func inactive(email string) *Error {
-	return problem(403, email+" is deactivated", "", "A person who administers this authority can activate it again.").kind("forbidden")
+	return problem(403, email+" is deactivated", "", "The owner of an agent switches it on again (vogt resume NAME), for a person the management token does.").kind("forbidden")
 }
 
 func ignoreNotFound(err error) error {

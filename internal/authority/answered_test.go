@@ -61,7 +61,23 @@ func TestResumeActivates(t *testing.T) {
 	owner.Do("PATCH", path, map[string]bool{"isActive": false}).Want(200)
 	agent.Get(api.PathWhoAmI).Problem(401)
 	owner.Do("PATCH", path, map[string]bool{"isActive": true}).Problem(403)
+	s.Stranger().Do("PATCH", path, map[string]bool{"isActive": true}).Problem(401)
 	owner.Change(api.TrustAgentResume, map[string]string{"email": agent.Email})
 	agent.Get(api.PathWhoAmI).Problem(401)
 	agent.Login().Get(api.PathWhoAmI).Want(200)
+}
+
+// TestManagementActivates: whom management switched off it switches on again,
+// and the old logins stay revoked.
+func TestManagementActivates(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	s.Owner()
+	person := s.Person("second@example.com")
+	path := api.PathMyAgents + "/" + person.Email
+	s.Manager().Do("PATCH", path, map[string]bool{"isActive": false}).Want(200)
+	person.Get(api.PathWhoAmI).Problem(401)
+	s.Manager().Do("PATCH", path, map[string]bool{"isActive": true}).Want(200)
+	person.Get(api.PathWhoAmI).Problem(401)
+	person.Login().Get(api.PathWhoAmI).Want(200)
 }

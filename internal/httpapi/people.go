@@ -175,6 +175,19 @@ func patchAgent(c *call) error {
 		return err
 	}
 	email := c.PathValue("email")
+	// Management switches people on again; an agent is its owner's to trust.
+	if c.actor.Means == authority.Management && in.Active != nil && *in.Active && in.PublicKey == "" && in.Paused == nil {
+		a, err := c.s.Authority.Account(c.Context(), c.actor, email)
+		if err != nil {
+			return err
+		}
+		if a.Principal.Owner == "" {
+			if err := c.s.Authority.Activate(c.Context(), c.actor, email); err != nil {
+				return err
+			}
+			return c.account(email)
+		}
+	}
 	if in.PublicKey != "" || in.Active != nil && *in.Active || in.Paused != nil && !*in.Paused {
 		return &authority.Error{
 			Status: 403, Kind: "forbidden", Title: "This is a change of trust",
