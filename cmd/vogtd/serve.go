@@ -22,12 +22,12 @@ import (
 	"vogt/internal/config"
 	"vogt/internal/control"
 	"vogt/internal/detail"
-	"vogt/internal/flow"
 	"vogt/internal/grant"
 	"vogt/internal/httpapi"
 	"vogt/internal/notify"
 	"vogt/internal/pages"
 	"vogt/internal/pages/backend"
+	"vogt/internal/reading"
 	"vogt/internal/store"
 	"vogt/internal/store/sqlite"
 	"vogt/internal/supervise"
@@ -296,8 +296,8 @@ func cardOf(g grant.Grant, origin string) notify.Card {
 		GrantID: g.ID, ApproveURL: origin + "/grants/" + g.ID, Agent: g.Request.Requester, Owner: g.Owner,
 		Risk: g.Risk.String(), Command: strings.Join(g.Request.Command, " "),
 	}
-	if read, err := flow.Read(g.Request); err == nil {
-		c.Summary = g.Request.Requester + " asks to run " + read.Call.Program
+	if reading.CheckArgv(g.Request.Command) == nil {
+		c.Summary = g.Request.Requester + " asks to run " + reading.Base(g.Request.Command[0])
 	}
 	return c
 }

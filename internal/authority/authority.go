@@ -22,9 +22,11 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"vogt/internal/catalog"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/passkey"
+	"vogt/internal/reading"
 	"vogt/internal/statement"
 	"vogt/internal/store"
 )
@@ -78,6 +80,7 @@ type Deps struct {
 	Random  io.Reader
 	Log     *slog.Logger
 	Pending func(grant.Grant)
+	Reader  *reading.Reader // of requests; nil reads with the catalog that Vogt brings
 	// Announce, if set, tells a person of something that others did to the
 	// account, such as adding a key. It must not block.
 	Announce func(email, text string)
@@ -106,6 +109,7 @@ type Authority struct {
 	setup    setup
 	trusts   signal
 	logins   *logins
+	reader   *reading.Reader
 	// trustVersion counts committed changes to who is trusted; see logins.
 	trustVersion atomic.Uint64
 
@@ -132,6 +136,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	a := &Authority{
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
 		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(),
+		reader: deps.Reader,
+	}
+	if a.reader == nil {
+		a.reader = reading.New(catalog.New())
 	}
 	if a.clock == nil {
 		a.clock = time.Now

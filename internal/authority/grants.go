@@ -57,7 +57,7 @@ func (a *Authority) Create(ctx context.Context, by Actor, req grant.Request) (Cr
 	if err := normalise(&req); err != nil {
 		return Created{}, err
 	}
-	read, err := flow.Read(req)
+	read, err := flow.Read(a.reader, req)
 	if err != nil {
 		return Created{}, problem(400, "The command cannot be run", err.Error(), "Correct the command and ask again.")
 	}

@@ -1,103 +1,178 @@
-// Package catalog says what programs mean: it turns a call into details with
-// a risk.
+// Package catalog says what programs mean: which words are options, which
+// take a value, and what is read, written, deleted, contacted or started.
 //
-// This version describes no program: every call is one exact command of high
-// risk, except the few that would decide over Vogt itself, which are critical
-// and which nothing but a person's exact answer permits. It leaves out text
-// (reading) and permission (coverage).
+// It owns the format of entries (docs/catalog.md), the entries that Vogt
+// brings, the frame that reads a call's words against an entry, and the tables
+// of files, variables and hosts that matter wherever they occur. It leaves out
+// text (reading) and permission (coverage). It opens no file but its own,
+// which are part of the program.
 package catalog
 
 import (
+	"embed"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
-	"unicode"
-
-	"vogt/internal/detail"
-	"vogt/internal/reading"
+	"sync"
 )
 
-// Describe returns what the call would do. runAs names the OS user for a
-// crossing and is empty otherwise. resolved is the path that the door found
-// for the program, if it said so: a link under another name is still the
-// program that it leads to.
-func Describe(call reading.Call, resolved, runAs string) []detail.Detail {
-	command := detail.Command{
-		Program:   call.Program,
-		Operation: detail.GenericOperation,
-		Argv:      call.Argv,
-		Action:    detail.ActionExec,
-		Risk:      detail.High,
-	}
-	if decides(call, resolved) {
-		command.Operation, command.Risk = "vogt.decide", detail.Critical
-	}
-	if runAs != "" {
-		return []detail.Detail{detail.Crossing{User: runAs, Command: command}}
-	}
-	return []detail.Detail{command}
+//go:embed all:data
+var data embed.FS
+
+// Catalog finds entries by program. It is safe for concurrent use. An entry
+// is read when a call first needs it.
+type Catalog struct {
+	mu    sync.RWMutex
+	found map[string]*Entry // nil for a name that nobody knows
+	added map[string]*Entry
+
+	tables tables
 }
 
-// decides reports whether the call is one of Vogt's own verbs that permit or
-// trust something, by whatever path the program was named, or starts one
-// through a program that does nothing but start others. It catches mistakes:
-// what a script or a renamed copy does only shows when it calls the authority,
-// where a login alone decides nothing.
-func decides(call reading.Call, resolved string) bool {
-	programs := []string{baseName(call.Program), baseName(resolved)}
-	for _, program := range programs {
-		if verb(program, call.Argv[1:]) {
-			return true
-		}
-	}
-	if !slices.ContainsFunc(programs, opens) {
-		return false
-	}
-	words := strings.FieldsFunc(strings.Join(call.Argv[1:], " "), func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune("\"'`$(){};&|<>=", r)
-	})
-	for i, word := range words {
-		if verb(baseName(word), words[i+1:]) {
-			return true
-		}
-	}
-	return false
+// New returns the catalog that Vogt brings.
+func New() *Catalog {
+	return &Catalog{found: map[string]*Entry{}}
 }
 
-// baseName is the last element of a path of any system, as file systems that
-// ignore case would find it.
-func baseName(path string) string {
-	path = path[strings.LastIndexAny(path, `/\`)+1:]
-	return strings.TrimSuffix(strings.ToLower(path), ".exe")
+// Add adds an entry of the owner of this machine. It is read whole. An entry
+// that Vogt brings is never changed.
+func (c *Catalog) Add(source, name, text string) error {
+	if _, err := builtin(name); err == nil {
+		return fmt.Errorf("%s: %s is in Vogt's own catalog, which no file changes", source, name)
+	}
+	e, err := Parse(source, name, text, true)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.added == nil {
+		c.added = map[string]*Entry{}
+	}
+	c.added[name] = e
+	c.found = map[string]*Entry{}
+	return nil
 }
 
-// verb reports whether the program is Vogt's and the words name something
-// that permits or trusts.
-func verb(program string, words []string) bool {
+// fileName is the entry's file for programs whose names are none.
+func fileName(program string) string {
 	switch program {
-	case "vogtd":
-		return true
-	case "vogt", "apes":
-	default:
-		return false
+	case "[":
+		return "test"
+	case ".":
+		return "source"
+	case ":":
+		return "true"
 	}
-	return slices.ContainsFunc(words, func(w string) bool {
-		switch w {
-		case "approve", "confirm", "sign", "accept", "trust", "up", "serve", "resume", "add", "passkey", "rotate-key", "register",
-			"register-user", "enroll", "spawn", "delegate", "allow", "set", "login":
-			return true
-		}
-		return false
-	})
+	return program
 }
 
-// opens reports whether the program is there to start another one that its
-// words name.
-func opens(program string) bool {
-	switch program {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "busybox", "pwsh", "powershell", "cmd",
-		"env", "exec", "command", "nice", "nohup", "setsid", "timeout", "time", "stdbuf", "script", "xargs", "watch", "strace",
-		"sudo", "doas", "su", "runuser", "setpriv", "unshare", "chroot", "systemd-run", "ssh", "tmux", "screen":
-		return true
+func builtin(name string) (string, error) {
+	name = fileName(name)
+	if name == "" || strings.ContainsAny(name, "/\\:*?\"<>|") || name[0] == '.' || !fs.ValidPath(name) {
+		return "", fs.ErrNotExist
 	}
-	return strings.HasPrefix(program, "ld-") // the dynamic loader, started as a program
+	b, err := data.ReadFile("data/" + name)
+	return string(b), err
+}
+
+// Entry returns what is known of a program by its base name, or nil. Names of
+// Windows programs may end in .exe and be written in any case; interpreters
+// and compilers may have their version at the end.
+func (c *Catalog) Entry(program string) *Entry {
+	c.mu.RLock()
+	e, ok := c.found[program]
+	c.mu.RUnlock()
+	if ok {
+		return e
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok = c.found[program]; ok {
+		return e
+	}
+	e = c.lookup(program, 0)
+	if len(c.found) < maxFound { // names come from outside
+		c.found[strings.Clone(program)] = e
+	}
+	return e
+}
+
+const maxFound = 4096
+
+func (c *Catalog) lookup(program string, depth int) *Entry {
+	if depth > 3 {
+		return nil
+	}
+	e := c.named(program)
+	if e == nil {
+		if len(program) > 4 && strings.EqualFold(program[len(program)-4:], ".exe") {
+			return c.lookup(strings.ToLower(program[:len(program)-4]), depth+1)
+		}
+		base := strings.TrimRight(program, "0123456789.")
+		if base = strings.TrimSuffix(base, "-"); base == program || base == "" {
+			return nil
+		}
+		if i := strings.LastIndexByte(program, '.'); i > 0 && strings.HasPrefix(program, base+"3.") {
+			base += "3" // python3.12
+		}
+		if e = c.named(base); e != nil && e.SameAs != "" {
+			e = c.lookup(base, depth+1)
+		}
+		if e == nil || !e.traits.versioned {
+			return nil
+		}
+		return e
+	}
+	if e.SameAs != "" {
+		return c.lookup(e.SameAs, depth+1)
+	}
+	return e
+}
+
+func (c *Catalog) named(name string) *Entry {
+	if e := c.added[name]; e != nil {
+		return e
+	}
+	text, err := builtin(name)
+	if err != nil {
+		return nil
+	}
+	e, err := Parse("catalog/"+fileName(name), fileName(name), text, false)
+	if err != nil {
+		return nil // tests hold every entry to the format; what is broken is unknown
+	}
+	return e
+}
+
+// Names lists the programs of the catalog, sorted.
+func (c *Catalog) Names() []string {
+	entries, err := data.ReadDir("data")
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(entries)+len(c.added))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	for name := range c.added {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Source returns the text of an entry that Vogt brings.
+func Source(name string) (string, bool) {
+	text, err := builtin(name)
+	return text, err == nil
+}
+
+// Replace puts an entry in the place of the one of the same name, for testing
+// a changed entry.
+func (c *Catalog) Replace(e *Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found = map[string]*Entry{e.Name: e}
 }

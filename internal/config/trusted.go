@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"os"
 )
 
 // maxFile bounds what is read: configuration is written by hand.
@@ -20,6 +21,17 @@ const maxFile = 1 << 20
 // fs.ErrNotExist under errors.Is.
 func ReadTrusted(path string) ([]byte, error) {
 	f, err := openTrusted(path)
+	return readAll(f, err, path)
+}
+
+// ReadRootOwned is ReadTrusted for a file that only root may have written, the
+// running user not. On Windows the administrators and the running user count.
+func ReadRootOwned(path string) ([]byte, error) {
+	f, err := openRootOwned(path)
+	return readAll(f, err, path)
+}
+
+func readAll(f *os.File, err error, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,10 @@ func openTrusted(path string) (*os.File, error) {
 	return judge{self: uint32(os.Geteuid()), unmapped: unmappedOwner}.open(path)
 }
 
+func openRootOwned(path string) (*os.File, error) {
+	return judge{self: 0, unmapped: unmappedOwner}.open(path)
+}
+
 // judge decides whom the running user may believe.
 type judge struct {
 	self     uint32            // effective user id

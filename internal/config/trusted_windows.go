@@ -46,6 +46,8 @@ func openTrusted(path string) (*os.File, error) {
 	return f, nil
 }
 
+func openRootOwned(path string) (*os.File, error) { return openTrusted(path) }
+
 // believedOwners are the running user, the administrators, and the system
 // itself under its two names.
 func believedOwners() ([]*windows.SID, error) {

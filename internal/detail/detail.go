@@ -85,11 +85,12 @@ type Detail interface {
 	sealed()
 }
 
-// Command is one program start, bound to its exact argument list.
+// Command is one program start.
 type Command struct {
-	Program   string   // base name of the program, as the catalog knows it
-	Operation string   // catalog operation, or GenericOperation
-	Argv      []string // exact argument list, argv[0] included
+	Program   string     // base name of the program, as the catalog knows it
+	Operation string     // catalog operation, or GenericOperation
+	Argv      []string   // exact argument list, argv[0] included; nil when not all of it is literal
+	Chain     []Resource // what it works on; nil stands for the exact argument list
 	Action    Action
 	Risk      Risk
 }
@@ -142,27 +143,41 @@ func (d Crossing) Level() Risk { return Critical }
 
 // Permission implements Detail.
 func (d Command) Permission() string {
-	return Permission(d.Program, []Resource{
-		{Name: "cli", Selector: map[string]string{"name": d.Program}},
-		{Name: "argv", Selector: map[string]string{"hash": ArgvHash(d.Argv)}},
-	}, string(d.Action))
+	return escapedPermission(d.Program, d.chain(), string(d.Action))
+}
+
+// chain is the resource chain, which is never empty.
+func (d Command) chain() []Resource {
+	program := Resource{Name: "cli", Selector: map[string]string{"name": d.Program}}
+	if d.Chain == nil {
+		return []Resource{program, {Name: "argv", Selector: map[string]string{"hash": ArgvHash(d.Argv)}}}
+	}
+	return append([]Resource{program}, d.Chain...)
+}
+
+// Wire is the detail as it stands on the wire.
+func (d Command) Wire(display string) Wire {
+	return Wire{
+		Type: WireCLI, CLI: d.Program, Operation: d.Operation, Chain: escapedChain(d.chain()), Action: string(d.Action),
+		Permission: d.Permission(), Display: display, Risk: d.Risk.String(),
+	}
 }
 
 // Permission implements Detail.
 func (d Path) Permission() string {
-	return Permission("file", []Resource{{Name: "path", Selector: map[string]string{"path": d.Path}}}, string(d.Action))
+	return escapedPermission("file", []Resource{{Name: "path", Selector: map[string]string{"path": d.Path}}}, string(d.Action))
 }
 
 // Permission implements Detail.
 func (d Network) Permission() string {
-	return Permission("network", []Resource{{Name: "host", Selector: map[string]string{
+	return escapedPermission("network", []Resource{{Name: "host", Selector: map[string]string{
 		"name": d.Host, "port": fmt.Sprint(d.Port),
 	}}}, string(ActionConnect))
 }
 
 // Permission implements Detail.
 func (d Tool) Permission() string {
-	return Permission("tool", []Resource{
+	return escapedPermission("tool", []Resource{
 		{Name: "server", Selector: map[string]string{"name": d.Server}},
 		{Name: "tool", Selector: map[string]string{"name": d.Name}},
 	}, string(ActionCall))
@@ -170,7 +185,7 @@ func (d Tool) Permission() string {
 
 // Permission implements Detail.
 func (d Crossing) Permission() string {
-	return Permission("crossing", []Resource{
+	return escapedPermission("crossing", []Resource{
 		{Name: "user", Selector: map[string]string{"name": d.User}},
 		{Name: "argv", Selector: map[string]string{"hash": ArgvHash(d.Command.Argv)}},
 	}, string(ActionCross))

@@ -133,6 +133,49 @@ func Permission(cli string, chain []Resource, action string) string {
 	return b.String()
 }
 
+// escapedPermission is Permission with every separator inside a value
+// percent-encoded, so that two different chains never share a string.
+func escapedPermission(cli string, chain []Resource, action string) string {
+	return Permission(escapeValue(cli), escapedChain(chain), escapeValue(action))
+}
+
+func escapedChain(chain []Resource) []Resource {
+	out := make([]Resource, len(chain))
+	for i, r := range chain {
+		out[i] = Resource{Name: escapeValue(r.Name)}
+		if len(r.Selector) > 0 {
+			out[i].Selector = make(map[string]string, len(r.Selector))
+			for k, v := range r.Selector {
+				out[i].Selector[escapeValue(k)] = escapeValue(v)
+			}
+		}
+	}
+	return out
+}
+
+// escapeValue percent-encodes the separators of permission strings, the
+// percent sign, the star of "any" and control characters.
+func escapeValue(s string) string {
+	if !strings.ContainsFunc(s, separates) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; separates(rune(c)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// separates leaves the dot alone: names and values are told apart by brackets,
+// and a program's name may have dots.
+func separates(r rune) bool {
+	return r < ' ' || r == 0x7f || strings.ContainsRune("%[],=#*", r)
+}
+
 // compareKeys orders selector keys as String.prototype.localeCompare does for
 // ASCII: punctuation, digits, letters; letters without regard to case first,
 // lower case before upper case on a tie.

@@ -8,7 +8,6 @@
 package flow
 
 import (
-	"vogt/internal/catalog"
 	"vogt/internal/coverage"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
@@ -36,24 +35,37 @@ type Verdict struct {
 
 // Reading is what the authority itself derived from a request.
 type Reading struct {
-	Call    reading.Call
+	reading.Reading
 	Details []detail.Detail
 	Risk    detail.Risk
 }
 
 // Read derives what a request would do, from its argument list alone. What a
-// client says about program, risk or details plays no part.
-func Read(req grant.Request) (Reading, error) {
-	call, err := reading.Argv(req.Command)
+// client says about risk, program or details plays no part; its working
+// directory only completes paths.
+func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
+	at, resolved := reading.Place{}, ""
+	if req.Context != nil {
+		resolved = req.Context.Executable
+		if req.Context.Cwd != nil && req.Context.Cwd.Path != nil {
+			at.Cwd = *req.Context.Cwd.Path
+		}
+	}
+	r, err := rd.Argv(req.Command, resolved, at)
 	if err != nil {
 		return Reading{}, err
 	}
-	resolved := ""
-	if req.Context != nil {
-		resolved = req.Context.Executable
+	out := Reading{Reading: r, Details: r.Details(), Risk: r.Risk}
+	if req.RunAs != "" {
+		for i, d := range out.Details {
+			if c, ok := d.(detail.Command); ok {
+				out.Details[i] = detail.Crossing{User: req.RunAs, Command: c}
+			}
+		}
+		out.Risk = detail.Critical
 	}
-	details := catalog.Describe(call, resolved, req.RunAs)
-	return Reading{Call: call, Details: details, Risk: detail.Highest(details)}, nil
+	out.Risk = max(out.Risk, detail.Highest(out.Details))
+	return out, nil
 }
 
 // Judge compares a read request with the grants that may cover it.

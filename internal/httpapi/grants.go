@@ -29,8 +29,8 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	if !g.Status.Terminal() {
 		out.ValidUntil = g.ValidUntil.Seconds()
 	}
-	if call, err := reading.Argv(g.Request.Command); err == nil {
-		out.Program = call.Program
+	if reading.CheckArgv(g.Request.Command) == nil {
+		out.Program = reading.Base(g.Request.Command[0])
 	}
 	if d := g.Decision; d != nil {
 		out.DecidedAt, out.DecidedBy, out.Note, out.Strength = d.At.Seconds(), d.By, d.Note, d.Strength

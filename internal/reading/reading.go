@@ -1,79 +1,272 @@
-// Package reading turns the text of an action into structure: which program
-// would start, with which words.
+// Package reading turns the text of an action into structure: which programs
+// would start, with which words, and what they would do.
 //
-// This version reads argument lists only. An argument list is its own parse:
-// the kernel starts argv[0] with exactly these words, so one list gives one
-// call. Shell text comes later and will give many. Reading owns structure and
-// limits; what programs mean is the catalog's business.
+// It owns the shell's grammar and evaluation as far as they can be known
+// before anything runs: words, variables, functions, redirections, nested
+// text, and the wrappers that start other programs. What a program's words
+// mean comes from the catalog. What cannot be known is said to be unknown,
+// never guessed. It runs nothing and opens no file.
 package reading
 
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/catalog"
+	"vogt/internal/detail"
 )
 
-// MaxArgv is the largest argument list that is read, in bytes, counting one
-// terminator per word as execve(2) does.
-const MaxArgv = 1 << 20
+// Limits of what is read. Beyond them a text is opaque.
+const (
+	// MaxArgv is the largest argument list that is read, in bytes, counting one
+	// terminator per word as execve(2) does.
+	MaxArgv = 1 << 20
+	// MaxText is the largest text in bytes.
+	MaxText = 256 << 10
+	// maxDepth is how deep texts and commands may stand in each other.
+	maxDepth = 24
+	// maxCalls is how many calls one text may have.
+	maxCalls = 4096
+	// maxSteps bounds the work on one text: statements and words that are
+	// visited, again for each call of a function and turn of a loop's fixpoint.
+	maxSteps = 200_000
+	// maxBraces is how many words a brace expansion may give.
+	maxBraces = 1024
+)
 
-// Call is one program start.
+// Place is where a text would run.
+type Place struct {
+	Cwd  string // absolute path of the working directory; empty when unknown
+	Home string // home folder; empty when unknown, paths then begin with ~
+}
+
+// Call is one program start, or redirections without a program.
 type Call struct {
-	Program string   // base name of argv[0]
-	Argv    []string // every word is literal
+	Program string // base name in command position, "?" when unknown, empty for redirections alone
+	Words   []catalog.Word
+	Use     catalog.Use
+	Effects detail.Effects // of this call alone, redirections included
+	Risk    detail.Risk
+	Paths   Paths
+	Hosts   []string
+	Remote  bool   // runs on another host or in a container: its paths are not local
+	Via     string // the program or construct that starts it; empty at the top
+	Depth   int    // how many programs stand between the text and this call
+	Offset  int    // where it stands in the text, in bytes
+	Cwd     string // working directory; empty when unknown
+	decides bool   // a deciding verb of Vogt's own
+}
+
+// Argv returns the words when all are literal.
+func (c *Call) Argv() ([]string, bool) {
+	argv := make([]string, len(c.Words))
+	for i := range c.Words {
+		if c.Words[i].Kind != catalog.Literal {
+			return nil, false
+		}
+		argv[i] = c.Words[i].Text
+	}
+	return argv, true
+}
+
+// Paths are the files that a call or a text touches, absolute and cleaned as
+// far as the working directory is known. Patterns stay patterns. What is not
+// literal stands as it was written.
+type Paths struct {
+	Reads, Writes, Deletes, Sinks []string
+	Unknown                       bool // further paths are touched that are not known
+}
+
+// Problem is something that a person should know about the text.
+type Problem struct {
+	Offset int    // in bytes
+	Key    string // which kind, for translation
+	Text   string // English
+}
+
+// Reading is what a text would do.
+type Reading struct {
+	ParseOK  bool
+	Calls    []Call // in the order of the text, wrappers before what they start
+	Effects  detail.Effects
+	Risk     detail.Risk
+	Paths    Paths
+	Hosts    []string
+	Problems []Problem
+	File     *syntax.File // the parsed text; nil for an argument list or when it does not parse
+}
+
+// Programs lists the base names in command position, "?" where one is unknown.
+func (r *Reading) Programs() []string {
+	out := make([]string, 0, len(r.Calls))
+	for i := range r.Calls {
+		if r.Calls[i].Program != "" {
+			out = append(out, r.Calls[i].Program)
+		}
+	}
+	if !r.ParseOK {
+		return []string{"?"}
+	}
+	return out
+}
+
+// Reader reads texts against one catalog. It is safe for concurrent use.
+type Reader struct {
+	catalog *catalog.Catalog
+	parsers sync.Pool
+}
+
+// New returns a reader.
+func New(c *catalog.Catalog) *Reader {
+	return &Reader{catalog: c, parsers: sync.Pool{New: func() any { return syntax.NewParser(syntax.KeepComments(false)) }}}
+}
+
+// Text reads a command line as bash would.
+func (rd *Reader) Text(text string, at Place) Reading {
+	r := Reading{}
+	w := newWalker(rd, &r, at)
+	w.inspect(text)
+	if len(text) > MaxText {
+		w.problem(MaxText, "too-long", fmt.Sprintf("the text has %d bytes, more than %d are not read", len(text), MaxText))
+		w.unknownText()
+		w.finish()
+		return r
+	}
+	file, err := rd.parse(text)
+	switch {
+	case err != nil:
+		w.parseProblem(err)
+		w.unknownText()
+	case strings.IndexByte(text, 0) >= 0:
+		w.problem(strings.IndexByte(text, 0), "nul", "the text holds a NUL byte, which shells drop or stop at")
+		w.unknownText()
+	default:
+		r.ParseOK, r.File = true, file
+		w.differences(text)
+		w.text = strings.ReplaceAll(text, "\r", returnMark)
+		s := newScope(at)
+		w.stmts(file.Stmts, s)
+	}
+	w.finish()
+	return r
 }
 
 // Argv reads an argument list. The error names the word that cannot be run.
-func Argv(argv []string) (Call, error) {
+// resolved is the path that the program's name leads to, if it is known: a
+// link under another name is still the program that it leads to.
+func (rd *Reader) Argv(argv []string, resolved string, at Place) (Reading, error) {
+	if err := CheckArgv(argv); err != nil {
+		return Reading{}, err
+	}
+	r := Reading{ParseOK: true}
+	w := newWalker(rd, &r, at)
+	words := make([]catalog.Word, len(argv))
+	for i, a := range argv {
+		words[i] = catalog.Word{Text: a}
+	}
+	w.inspect(strings.Join(argv, " "))
+	s := newScope(at)
+	w.command(call{words: words, scope: s, resolved: resolved})
+	w.finish()
+	return r, nil
+}
+
+// CheckArgv reports the first word of an argument list that cannot be run.
+func CheckArgv(argv []string) error {
 	if len(argv) == 0 {
-		return Call{}, fmt.Errorf("the command is empty: give a program and its arguments")
+		return fmt.Errorf("the command is empty: give a program and its arguments")
 	}
 	size := 0
 	for i, word := range argv {
 		size += len(word) + 1
 		if strings.IndexByte(word, 0) >= 0 {
-			return Call{}, fmt.Errorf("argument %d holds a NUL byte, which no program can be given", i)
+			return fmt.Errorf("argument %d holds a NUL byte, which no program can be given", i)
 		}
 		if !utf8.ValidString(word) {
-			return Call{}, fmt.Errorf("argument %d is not valid UTF-8, so it cannot be shown as it would run", i)
+			return fmt.Errorf("argument %d is not valid UTF-8, so it cannot be shown as it would run", i)
 		}
 	}
 	if size > MaxArgv {
-		return Call{}, fmt.Errorf("the argument list has %d bytes, the limit is %d: pass long input in a file or on standard input", size, MaxArgv)
+		return fmt.Errorf("the argument list has %d bytes, the limit is %d: pass long input in a file or on standard input", size, MaxArgv)
 	}
-	program := path.Base(strings.TrimRight(argv[0], "/"))
-	if strings.TrimSpace(argv[0]) == "" || program == "." || program == ".." || program == "/" {
-		return Call{}, fmt.Errorf("%q names no program", argv[0])
+	if program := Base(argv[0]); strings.TrimSpace(argv[0]) == "" || program == "." || program == ".." || program == "/" {
+		return fmt.Errorf("%q names no program", argv[0])
 	}
-	return Call{Program: program, Argv: argv}, nil
+	return nil
 }
 
-// Line writes an argument list as one line of POSIX shell text that means the
-// same list: words are quoted with single quotes where they need it. It is for
-// display; nothing is ever run from it.
-func Line(argv []string) string {
-	var b strings.Builder
-	for i, word := range argv {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if word != "" && !strings.ContainsFunc(word, special) {
-			b.WriteString(word)
-			continue
-		}
-		b.WriteByte('\'')
-		b.WriteString(strings.ReplaceAll(word, "'", `'\''`))
-		b.WriteByte('\'')
+// Base is the base name of a program's path.
+func Base(program string) string {
+	if strings.IndexByte(program, '/') < 0 {
+		return program
 	}
-	return b.String()
+	return path.Base(strings.TrimRight(program, "/"))
 }
 
-// special reports whether a shell may read r as anything but itself.
-func special(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
+// parse parses a text of bash.
+func (rd *Reader) parse(text string) (*syntax.File, error) {
+	p := rd.parsers.Get().(*syntax.Parser)
+	defer rd.parsers.Put(p)
+	if strings.IndexByte(text, '\r') >= 0 {
+		text = strings.ReplaceAll(text, "\r", returnMark)
 	}
-	return !strings.ContainsRune("@%+=:,./-_", r)
+	return p.Parse(strings.NewReader(text), "")
+}
+
+// unknownText stands for a text of which nothing is known.
+func (w *walker) unknownText() {
+	w.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High}, 0)
+}
+
+// finish joins what the calls do.
+func (w *walker) finish() {
+	r := w.reading
+	w.collect.sort()
+	r.Calls = w.collect.calls
+	r.Risk = detail.Low
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		r.Effects |= c.Effects
+		r.Risk = max(r.Risk, c.Risk)
+		r.Hosts = append(r.Hosts, c.Hosts...)
+		r.Paths.Unknown = r.Paths.Unknown || c.Paths.Unknown
+		r.Paths.Reads = append(r.Paths.Reads, c.Paths.Reads...)
+		r.Paths.Writes = append(r.Paths.Writes, c.Paths.Writes...)
+		r.Paths.Deletes = append(r.Paths.Deletes, c.Paths.Deletes...)
+		r.Paths.Sinks = append(r.Paths.Sinks, c.Paths.Sinks...)
+	}
+	for _, list := range []*[]string{&r.Hosts, &r.Paths.Reads, &r.Paths.Writes, &r.Paths.Deletes, &r.Paths.Sinks} {
+		*list = unique(*list)
+	}
+	if len(w.seen) > 0 {
+		slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Offset - b.Offset })
+	}
+}
+
+// unique drops what occurred before, in place.
+func unique(list []string) []string {
+	if len(list) < 2 {
+		return list
+	}
+	if len(list) > 16 {
+		seen := make(map[string]bool, len(list))
+		return slices.DeleteFunc(list, func(s string) bool {
+			had := seen[s]
+			seen[s] = true
+			return had
+		})
+	}
+	out := list[:0]
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }

@@ -21,6 +21,7 @@ const (
 
 	// The command line.
 	SeeHelp
+	ReadWhat
 	NoCommand
 	BadApproval // value
 	TimedNeedsDuration
@@ -186,6 +187,7 @@ var catalog = [keys][2]string{
 	OtherAction:       {"the grant is for another %s: it says %s, here it is %s; ask again", "Die Erlaubnis gilt für etwas anderes (%s): dort %s, hier %s; frage erneut"},
 
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
+	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
 	NoCommand:          {"no command is given: vogt run [flags] -- COMMAND [ARGUMENT…]", "kein Befehl angegeben: vogt run [Optionen] -- BEFEHL [ARGUMENT…]"},
 	BadApproval:        {"--approval %q: want once, timed or always", "--approval %q: möglich sind once, timed oder always"},
 	TimedNeedsDuration: {"--approval timed needs --duration, and nothing else has one", "--approval timed braucht --duration, alles andere hat keine"},

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vogt/internal/catalog"
+	"vogt/internal/config"
+	"vogt/internal/reading"
+)
+
+// ownCatalog is where the owner of a machine adds entries.
+const ownCatalog = "/etc/vogt/catalog"
+
+func newCatalogCommand(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "catalog",
+		Short: "What Vogt knows of programs",
+		Long: `The catalog says which words of a program are options and what its operations
+read, write, delete, contact and start. docs/catalog.md tells how to add one.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCatalogListCommand(e), newCatalogShowCommand(e), newCatalogTestCommand(e))
+	return cmd
+}
+
+// addOwn adds the entries of the machine's owner.
+func addOwn(c *catalog.Catalog) error {
+	files, err := os.ReadDir(ownCatalog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.IsDir() || strings.HasPrefix(f.Name(), ".") || strings.HasSuffix(f.Name(), "~") {
+			continue
+		}
+		path := filepath.Join(ownCatalog, f.Name())
+		text, err := config.ReadRootOwned(path)
+		if err != nil {
+			return err
+		}
+		if err := c.Add(path, f.Name(), string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newCatalogListCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the programs of the catalog",
+		Args:  cobra.NoArgs,
+		RunE: command(func(*cobra.Command, []string) error {
+			c := catalog.New()
+			if err := addOwn(c); err != nil {
+				return err
+			}
+			type row struct {
+				Name  string `json:"name"`
+				About string `json:"about,omitempty"`
+				Means string `json:"means,omitempty"` // the entry that the name stands for
+			}
+			var rows []row
+			for _, name := range c.Names() {
+				entry := c.Entry(name)
+				if entry == nil {
+					continue
+				}
+				r := row{Name: name, About: entry.About}
+				if entry.Name != name {
+					r.Means = entry.Name
+				}
+				rows = append(rows, r)
+			}
+			return e.print(rows, func(w io.Writer) error {
+				for _, r := range rows {
+					about := r.About
+					if r.Means != "" {
+						about = "as " + r.Means
+					}
+					if _, err := fmt.Fprintf(w, "%-24s %s\n", r.Name, about); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+func newCatalogShowCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show PROGRAM",
+		Short: "Print an entry of the catalog",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(_ *cobra.Command, args []string) error {
+			text, ok := catalog.Source(args[0])
+			if !ok {
+				own, err := config.ReadRootOwned(filepath.Join(ownCatalog, filepath.Base(args[0])))
+				if err != nil {
+					return fmt.Errorf("%s is not in the catalog; `vogt catalog list` names what is, docs/catalog.md tells how to add it", args[0])
+				}
+				text = string(own)
+			}
+			return e.print(map[string]string{"name": args[0], "text": text}, func(w io.Writer) error {
+				_, err := io.WriteString(w, text)
+				return err
+			})
+		}),
+	}
+}
+
+func newCatalogTestCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test FILE…",
+		Short: "Check entries and their examples",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: command(func(_ *cobra.Command, args []string) error {
+			failed := 0
+			for _, path := range args {
+				n, problems := testEntry(path)
+				for _, p := range problems {
+					fmt.Fprintln(e.stdout, p)
+				}
+				if failed += len(problems); len(problems) == 0 {
+					fmt.Fprintf(e.stdout, "%s: %d examples hold\n", path, n)
+				}
+			}
+			if failed > 0 {
+				return fmt.Errorf("%d problems", failed)
+			}
+			return nil
+		}),
+	}
+}
+
+// testEntry checks one file and returns how many examples it has.
+func testEntry(path string) (int, []string) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > catalog.MaxEntry {
+		err = fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), catalog.MaxEntry)
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return 0, []string{err.Error()}
+	}
+	name := filepath.Base(path)
+	entry, err := catalog.Parse(path, name, string(text), true)
+	if err != nil {
+		return 0, []string{err.Error()}
+	}
+	c := catalog.New()
+	if _, ok := catalog.Source(name); ok {
+		c.Replace(entry) // a test of a changed entry of Vogt's own
+	} else if err := c.Add(path, name, string(text)); err != nil {
+		return 0, []string{err.Error()}
+	}
+	rd := reading.New(c)
+	var problems []string
+	for _, x := range entry.Examples() {
+		r := rd.Text(x.Text, reading.Place{})
+		if got := reading.ExampleEffects(&r); !slices.Equal(got, x.Want) {
+			why := ""
+			for _, p := range r.Problems {
+				why += "; " + p.Text
+			}
+			problems = append(problems, fmt.Sprintf("%s:%d: %s: got %s, want %s%s", path, x.Line, x.Text, strings.Join(got, " "), strings.Join(x.Want, " "), why))
+		}
+	}
+	return len(entry.Examples()), problems
+}

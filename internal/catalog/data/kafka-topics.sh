@@ -1,0 +1,3 @@
+vogt-catalog 1
+program kafka-topics.sh
+same-as kafka-topics

@@ -1,0 +1,925 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"vogt/internal/detail"
+)
+
+// Kind says how much of a word is known.
+type Kind uint8
+
+// The kinds. The zero value is a word of which all is known.
+const (
+	Literal Kind = iota
+	Partial      // one word; only what it begins with is known
+	Glob         // one or more words that match a pattern; only the beginning is known
+	Many         // any number of words, also none; only the beginning is known
+)
+
+// Hole stands in a template for text that is not known. Where the character
+// itself occurs in a text, that too is read as unknown.
+const Hole = '\uE000'
+
+// Word is one word of a call as far as it is known before it runs.
+type Word struct {
+	Text string // the word, or what it begins with when Kind is not Literal
+	Kind Kind
+	// Shown is how a person would write a word that is not literal, and
+	// Template the same with Hole for each part that is not known. Both are
+	// empty for a literal.
+	Shown, Template string
+	// Computed is up to where a literal word's text came from variables.
+	Computed int
+	// Option reports that a word that is not literal may be an option. It is
+	// false for one that is known to begin with another character, even if
+	// Text is empty.
+	Option bool
+}
+
+// Value is a word, or part of one, with the role that it plays.
+type Value struct {
+	Role   Role
+	Arg    string // the language of Code, the group of Setting, the kind of Thing
+	Word   int    // index into the words of the call
+	From   int    // where the value begins in the word's text
+	End    int    // for a Role that takes several words: index after the last
+	Option string // the option it is the value of, or empty
+}
+
+// Use is what a call means by its entry.
+type Use struct {
+	Entry     *Entry
+	Operation string // program, subcommand and form, joined by dots
+	Effects   detail.Effects
+	Risk      detail.Risk // as the entry's words say; effects may imply more
+	Neutral   bool        // the entry's neutral words make it inert
+	Values    []Value
+	Stdin     Role // what standard input is, if it matters
+	StdinArg  string
+	Why       string // what made it opaque, for people; empty otherwise
+	WhyWord   int    // the word that did, or -1
+}
+
+// opaque marks a use as unknown; the first reason stays.
+func (u *Use) opaque(word int, why string) {
+	u.Effects |= detail.Opaque
+	if u.Why == "" {
+		u.Why, u.WhyWord = why, word
+	}
+}
+
+func (u *Use) add(c *clause) {
+	u.Effects |= c.effects
+	u.Risk = max(u.Risk, c.risk)
+	u.Neutral = u.Neutral || c.neutral
+	if c.stdin.role != NoRole {
+		u.Stdin, u.StdinArg = c.stdin.role, c.stdin.arg
+	}
+}
+
+// frame reads the words of one call against one entry.
+type frame struct {
+	entry    *Entry
+	words    []Word
+	section  *section
+	scopes   []*section
+	use      *Use
+	operands []int // indexes of words
+	given    []givenOption
+	assigns  int
+	doubt    bool // a word that is not literal may be an option
+}
+
+type givenOption struct {
+	option *option
+	name   string
+	value  string
+	known  bool // the value is literal
+}
+
+// Interpret reads the words of a call, the program's name first.
+func (e *Entry) Interpret(words []Word) Use {
+	u := Use{Entry: e, WhyWord: -1}
+	e.load(e.root)
+	if e.root.err != nil {
+		u.opaque(-1, "the catalog's entry is broken")
+		return u
+	}
+	f := frame{entry: e, words: words, section: e.root, use: &u}
+	f.scopes = e.scopes(e.root)
+	f.scan()
+	f.settle()
+	u.Operation = f.operation(u.Operation)
+	return u
+}
+
+func (f *frame) operation(form string) string {
+	op := f.entry.Name
+	if f.section.path != "" {
+		op += "." + strings.ReplaceAll(f.section.path, " ", ".")
+	}
+	if form != "" && form != "run" {
+		op += "." + form
+	}
+	return op
+}
+
+// scan tells options from operands.
+func (f *frame) scan() {
+	t := &f.section.traits
+	ended := t.operandsOnly
+	i := 1
+	if t.firstCluster && len(f.words) > 1 && f.words[1].Kind == Literal {
+		if next, ok := f.cluster(f.words[1].Text); ok {
+			i = next
+		}
+	}
+	for i < len(f.words) {
+		w := &f.words[i]
+		t = &f.section.traits
+		if ended {
+			f.operands = append(f.operands, i)
+			i++
+			continue
+		}
+		if w.Kind == Literal && w.Text == "--" && t.dashdash {
+			ended = true
+			i++
+			continue
+		}
+		if next, ends, ok := f.option(i); ok {
+			ended = ended || ends
+			i = next
+			continue
+		}
+		if w.Kind != Literal && w.Option {
+			f.doubt = true
+		}
+		if len(f.operands) == 0 && len(f.entry.commands) > 0 && !f.atAssign(w) {
+			if w.Kind != Literal && f.section == f.entry.root {
+				f.use.opaque(i, "the subcommand is not literal")
+			} else if s := f.subcommand(w); s != nil {
+				f.enter(s)
+				ended = f.section.traits.operandsOnly
+				i++
+				continue
+			}
+		}
+		if f.section.stops() && !f.atAssign(w) {
+			ended = true
+		}
+		f.operands = append(f.operands, i)
+		i++
+	}
+}
+
+// atAssign reports whether w is NAME=value before a command.
+func (f *frame) atAssign(w *Word) bool {
+	if !assignment(w.Text) {
+		return false
+	}
+	for i := range f.section.forms {
+		for _, o := range f.section.forms[i].operands {
+			if o.role == Assign {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// assignment reports whether text begins with NAME=.
+func assignment(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *frame) subcommand(w *Word) *section {
+	if w.Kind != Literal {
+		return nil
+	}
+	text := w.Text
+	if f.section.traits.anyCase {
+		text = strings.ToLower(text)
+	}
+	path := text
+	if f.section != f.entry.root {
+		path = f.section.path + " " + text
+	}
+	if s := f.entry.commands[path]; s != nil {
+		return s
+	}
+	if !f.section.traits.shortCommands || text == "" {
+		return nil
+	}
+	var found *section
+	for other, s := range f.entry.commands {
+		if strings.HasPrefix(other, path) && !strings.Contains(other[len(path):], " ") && other != "" {
+			if found != nil && found != s {
+				return nil
+			}
+			found = s
+		}
+	}
+	return found
+}
+
+func (f *frame) enter(s *section) {
+	f.entry.load(s)
+	f.section = s
+	f.scopes = f.entry.scopes(s)
+	if s.err != nil {
+		f.use.opaque(-1, "the catalog's entry is broken")
+	}
+}
+
+// find looks an option up by its exact spelling.
+func (f *frame) find(name string) *option {
+	for _, s := range f.scopes {
+		if o := s.options[name]; o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// option reads the option at word i. ok is false when the word is an operand.
+func (f *frame) option(i int) (next int, ends, ok bool) {
+	w := &f.words[i]
+	t := &f.section.traits
+	text := w.Text
+	if text == "" {
+		return 0, false, false
+	}
+	if t.anyCase {
+		text = strings.ToLower(text)
+	}
+	if t.eitherDash && strings.HasPrefix(text, "--") && len(text) > 2 {
+		text = text[1:]
+	}
+	if w.Kind == Literal {
+		if o := f.find(text); o != nil {
+			return f.take(o, text, i, -1)
+		}
+	}
+	if !f.optionLike(text, t) {
+		return f.family(i, text)
+	}
+	if w.Kind != Literal && !knownName(text, t) {
+		// The text may go on to name any option.
+		f.doubtful(i)
+		return i + 1, false, true
+	}
+	if o, name, from := f.attached(text, t); o != nil {
+		from += len(w.Text) - len(text)
+		return f.take(o, name, i, from)
+	}
+	if next, ends, ok := f.family(i, text); ok {
+		return next, ends, true
+	}
+	if t.combined && text[1] != '-' {
+		return f.cluster2(i, text)
+	}
+	if t.abbreviations && w.Kind == Literal {
+		if o := f.abbreviated(text, t); o != nil {
+			return f.take(o, o.names[0], i, -1)
+		}
+	}
+	f.use.opaque(i, "the option is not in the catalog")
+	return i + 1, false, true
+}
+
+// optionLike reports whether a word that begins with text is read as an option.
+func (f *frame) optionLike(text string, t *traits) bool {
+	switch {
+	case text[0] == '-':
+		return len(text) > 1 || false
+	case text[0] == '/':
+		return t.slash && len(text) > 1
+	}
+	return false
+}
+
+// knownName reports whether the option's name is known though the word goes
+// on: what is unknown is only its value.
+func knownName(text string, t *traits) bool {
+	if strings.IndexByte(text, '=') > 0 || t.colon && strings.IndexByte(text, ':') > 0 {
+		return true
+	}
+	return t.combined && text[1] != '-'
+}
+
+// doubtful handles a word that may be any option.
+func (f *frame) doubtful(i int) {
+	f.use.opaque(i, "the word may be any option")
+}
+
+// attached finds an option whose value stands in the same word: --name=value,
+// -name=value, /name:value.
+func (f *frame) attached(text string, t *traits) (*option, string, int) {
+	cut := -1
+	switch {
+	case t.colon:
+		cut = strings.IndexAny(text, ":=")
+	case strings.HasPrefix(text, "--"), t.singleDash:
+		cut = strings.IndexByte(text, '=')
+	}
+	if cut <= 0 {
+		return nil, "", 0
+	}
+	name := text[:cut]
+	o := f.find(name)
+	if o == nil && t.abbreviations {
+		o = f.abbreviated(name, t)
+	}
+	if o == nil {
+		return nil, "", 0
+	}
+	if o.mode == noValue {
+		// --flag=value: programs that accept it mean the flag; the value could
+		// only switch it off.
+		return o, name, -1
+	}
+	return o, name, cut + 1
+}
+
+// abbreviated finds the one long option that begins with text.
+func (f *frame) abbreviated(text string, t *traits) *option {
+	if t.singleDash {
+		if len(text) < 2 {
+			return nil
+		}
+	} else if !strings.HasPrefix(text, "--") || len(text) < 3 {
+		return nil
+	}
+	var found *option
+	for _, s := range f.scopes {
+		for name, o := range s.options {
+			if strings.HasPrefix(name, text) {
+				if found != nil && found != o {
+					return nil
+				}
+				found = o
+			}
+		}
+	}
+	return found
+}
+
+// family finds -#, -f* and if=.
+func (f *frame) family(i int, text string) (next int, ends, ok bool) {
+	for _, s := range f.scopes {
+		for _, o := range s.families {
+			pattern := o.names[0]
+			switch {
+			case pattern == "-#":
+				if f.words[i].Kind != Literal || text[0] != '-' || len(text) < 2 || strings.Trim(text[1:], "0123456789") != "" {
+					continue
+				}
+				next, ends, ok = f.take(o, pattern, i, -1)
+				return next, ends, ok
+			case strings.HasPrefix(text, strings.TrimSuffix(pattern, "*")):
+				from := len(pattern)
+				if pattern[from-1] == '*' {
+					from--
+				}
+				if o.mode == noValue {
+					from = -1
+				}
+				return f.take(o, pattern, i, from)
+			}
+		}
+	}
+	return 0, false, false
+}
+
+// cluster2 reads -abc and -ovalue at word i.
+func (f *frame) cluster2(i int, text string) (next int, ends, ok bool) {
+	w := &f.words[i]
+	for at := 1; at < len(text); at++ {
+		name := "-" + text[at:at+1]
+		o := f.find(name)
+		if o == nil {
+			f.use.opaque(i, "the option is not in the catalog")
+			return i + 1, ends, true
+		}
+		last := at+1 == len(text)
+		if o.mode == noValue || o.mode == attachedValue && last && w.Kind == Literal {
+			_, e, _ := f.take(o, name, i, -1)
+			ends = ends || e
+			continue
+		}
+		from := at + 1
+		if last && w.Kind == Literal {
+			from = -1 // the value is the next word
+		}
+		next, e, _ := f.take(o, name, i, from)
+		return next, ends || e, true
+	}
+	if w.Kind != Literal {
+		f.doubtful(i) // more letters may follow
+	}
+	return i + 1, ends, true
+}
+
+// cluster reads a first word without its dash, as in `tar xf a.tar`: the
+// letters' values are the words that follow, in order.
+func (f *frame) cluster(text string) (next int, ok bool) {
+	if text == "" || text[0] == '-' {
+		return 0, false
+	}
+	next = 2
+	for at := 0; at < len(text); at++ {
+		name := "-" + text[at:at+1]
+		o := f.find(name)
+		if o == nil {
+			f.use.opaque(1, "the option is not in the catalog")
+			continue
+		}
+		value := -1
+		if o.mode == requiredValue && next < len(f.words) {
+			value = next
+			next++
+		}
+		f.give(o, name, value, 0)
+	}
+	return next, true
+}
+
+// take records an option at word i. from is where its value begins in the
+// word, or -1 when it does not stand there.
+func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bool) {
+	next = i + 1
+	switch {
+	case o.mode == noValue || o.mode == attachedValue && from < 0:
+		f.give(o, name, -1, 0)
+	case o.mode == untilSemicolon:
+		end := next
+		for end < len(f.words) && !(f.words[end].Kind == Literal && (f.words[end].Text == ";" || f.words[end].Text == "+" && end > next && f.words[end-1].Text == "{}")) {
+			end++
+		}
+		f.value(o.values[0], next, 0, end, name)
+		f.give(o, name, -1, 0)
+		next = min(end+1, len(f.words))
+	case o.mode == restValue:
+		if from >= 0 {
+			f.value(o.values[0], i, from, len(f.words), name)
+		} else if next < len(f.words) {
+			f.value(o.values[0], next, 0, len(f.words), name)
+		}
+		f.give(o, name, -1, 0)
+		next = len(f.words)
+	case from >= 0:
+		f.give(o, name, i, from)
+	default:
+		first := next
+		for range o.values {
+			if next < len(f.words) {
+				if f.words[next].Kind == Many || f.words[next].Kind == Glob {
+					f.use.opaque(next, "the value of "+name+" may be several words")
+				}
+				next++
+			}
+		}
+		if first == next {
+			f.give(o, name, -1, 0)
+			break
+		}
+		for k := first; k < next; k++ {
+			if k == first {
+				f.give(o, name, k, 0)
+			} else {
+				f.value(o.values[k-first], k, 0, k+1, name)
+			}
+		}
+	}
+	return next, o.ends, true
+}
+
+// give records an option with its value in word at, if at is not negative.
+func (f *frame) give(o *option, name string, at, from int) {
+	g := givenOption{option: o, name: name}
+	if at >= 0 {
+		w := &f.words[at]
+		g.known = w.Kind == Literal
+		g.value = w.Text[min(from, len(w.Text)):]
+		f.value(o.values[0], at, from, at+1, name)
+	}
+	f.given = append(f.given, g)
+	for k := range o.clauses {
+		c := &o.clauses[k]
+		if !c.conditional || at < 0 || !g.known || c.holdsFor(g.value) {
+			f.use.add(c)
+		}
+	}
+}
+
+func (c *clause) holdsFor(value string) bool {
+	if c.only != nil {
+		return matchesAny(c.only, value)
+	}
+	return !matchesAny(c.except, value)
+}
+
+// matchesAny reports whether value equals a pattern, or begins with one that
+// ends in "*".
+func matchesAny(patterns []string, value string) bool {
+	for _, p := range patterns {
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(value, prefix) || p == value {
+			return true
+		}
+	}
+	return false
+}
+
+// value records a word with its role and adds what the role does.
+func (f *frame) value(r roleSpec, word, from, end int, option string) {
+	f.use.Values = append(f.use.Values, Value{Role: r.role, Arg: r.arg, Word: word, From: from, End: end, Option: option})
+	if !f.harmless(r.role, word, from) {
+		f.use.Effects |= r.role.Effects()
+	}
+}
+
+// harmless reports whether a path role names something that is no file.
+func (f *frame) harmless(r Role, word, from int) bool {
+	if r != Write && r != Empty && r != Device && r != RemoteWrite || word >= len(f.words) {
+		return false
+	}
+	w := &f.words[word]
+	return w.Kind == Literal && NoFile(w.Text[min(from, len(w.Text)):])
+}
+
+// NoFile reports whether a path that is written names no file: standard
+// output, the terminal or the null device.
+func NoFile(path string) bool {
+	switch path {
+	case "-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2":
+		return true
+	}
+	return false
+}
+
+// settle chooses the form and gives the operands their roles.
+func (f *frame) settle() {
+	forms := f.entry.formsOf(f.section)
+	f.splitAssigns(forms)
+	if len(f.section.traits.name()) > 0 && len(forms) == 0 {
+		f.use.opaque(-1, "the entry says no form")
+		return
+	}
+	if len(forms) == 0 {
+		word := -1
+		why := "the command is not in the catalog"
+		if len(f.operands) > 0 {
+			word = f.operands[0]
+		} else if f.section == f.entry.root {
+			why = "no subcommand is given"
+			f.use.Effects |= detail.Unsettled
+			if len(f.given) > 0 {
+				return // only options: a version, a help text; their clauses say it
+			}
+		}
+		f.use.opaque(word, why)
+		return
+	}
+	var chosen *form
+	before := f.use.Effects
+	doubtful := detail.Effects(0)
+	for i := range forms {
+		switch f.holds(&forms[i]) {
+		case yes:
+			chosen = &forms[i]
+		case perhaps:
+			doubtful |= forms[i].clause.effects | forms[i].roleEffects()
+			continue
+		default:
+			continue
+		}
+		break
+	}
+	if chosen == nil {
+		f.use.opaque(-1, "no form of the entry fits")
+		f.use.Effects |= before
+		return
+	}
+	f.use.Operation = chosen.name
+	f.use.add(&chosen.clause)
+	f.use.Neutral = chosen.clause.neutral
+	f.assign(chosen)
+	if doubtful.Has(hazards) {
+		f.use.opaque(-1, "which form it is depends on a word that is not literal")
+	}
+	if f.doubt && f.hazard(forms).Has(hazards) {
+		f.use.opaque(-1, "a word that is not literal may be an option")
+	}
+}
+
+func (t *traits) name() string {
+	if t.known {
+		return ""
+	}
+	return "?"
+}
+
+// hazards are the effects that make a doubt matter.
+const hazards = detail.Writes | detail.Destroys | detail.Contacts | detail.Privileged | detail.Executes | detail.Opaque | detail.Door
+
+// hazard is what any option of this section could do, and any form.
+func (f *frame) hazard(forms []form) detail.Effects {
+	if !f.section.traits.allOptions {
+		return detail.Opaque
+	}
+	var e detail.Effects
+	for _, s := range f.scopes {
+		for _, o := range s.options {
+			e |= o.hazard()
+		}
+		for _, o := range s.families {
+			e |= o.hazard()
+		}
+	}
+	for i := range forms {
+		if slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind != operandIs && t.kind != operandCount }) {
+			e |= forms[i].clause.effects | forms[i].roleEffects()
+		}
+	}
+	return e
+}
+
+func (o *option) hazard() detail.Effects {
+	var e detail.Effects
+	for _, c := range o.clauses {
+		e |= c.effects
+	}
+	for _, v := range o.values {
+		e |= v.role.Effects()
+		if v.role.starts() {
+			e |= detail.Executes
+		}
+	}
+	return e
+}
+
+func (fm *form) roleEffects() detail.Effects {
+	var e detail.Effects
+	for _, o := range fm.operands {
+		e |= o.role.Effects()
+		if o.role.starts() {
+			e |= detail.Executes
+		}
+	}
+	return e
+}
+
+// splitAssigns takes NAME=value words off the front of the operands.
+func (f *frame) splitAssigns(forms []form) {
+	has := false
+	for i := range forms {
+		for _, o := range forms[i].operands {
+			has = has || o.role == Assign
+		}
+	}
+	if !has {
+		return
+	}
+	for len(f.operands) > 0 && assignment(f.words[f.operands[0]].Text) {
+		f.value(roleSpec{role: Assign}, f.operands[0], 0, f.operands[0]+1, "")
+		f.operands = f.operands[1:]
+	}
+}
+
+type answer uint8
+
+const (
+	no answer = iota
+	perhaps
+	yes
+)
+
+// holds evaluates a form's condition as far as the words are known.
+func (f *frame) holds(fm *form) answer {
+	result := yes
+	for i := range fm.terms {
+		a := f.term(&fm.terms[i])
+		if a == no {
+			return no
+		}
+		result = min(result, a)
+	}
+	return result
+}
+
+func (f *frame) term(t *term) answer {
+	switch t.kind {
+	case hasOption:
+		return either(f.has(t.names))
+	case lacksOption:
+		return either(!f.has(t.names))
+	case optionIs:
+		a := no
+		for i := range f.given {
+			g := &f.given[i]
+			if !g.named(t.names) {
+				continue
+			}
+			switch {
+			case !g.known:
+				a = max(a, perhaps)
+			case matchesAny(t.values, g.value):
+				return yes
+			}
+		}
+		return a
+	case operandCount:
+		low, high := f.count()
+		switch {
+		case low >= t.low && (t.high < 0 || high >= 0 && high <= t.high):
+			return yes
+		case high >= 0 && high < t.low, t.high >= 0 && low > t.high:
+			return no
+		}
+		return perhaps
+	case operandIs:
+		for k, i := range f.operands {
+			w := &f.words[i]
+			if w.Kind == Many || w.Kind == Glob {
+				return perhaps // from here on nobody knows which one is which
+			}
+			if k+1 < t.low {
+				continue
+			}
+			if w.Kind != Literal {
+				return perhaps
+			}
+			text := w.Text
+			if f.section.traits.anyCase {
+				text = strings.ToLower(text)
+			}
+			return either(matchesAny(t.names, text))
+		}
+		return no
+	}
+	return perhaps
+}
+
+func either(b bool) answer {
+	if b {
+		return yes
+	}
+	return no
+}
+
+func (g *givenOption) named(names []string) bool {
+	for _, n := range names {
+		if n == g.name || slices.Contains(g.option.names, n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *frame) has(names []string) bool {
+	for i := range f.given {
+		if f.given[i].named(names) {
+			return true
+		}
+	}
+	return false
+}
+
+// count is the least and the greatest number of operands; -1 is any number.
+func (f *frame) count() (low, high int) {
+	for _, i := range f.operands {
+		switch f.words[i].Kind {
+		case Many:
+			high = -1
+		case Glob:
+			low++
+			high = -1
+		default:
+			low++
+			if high >= 0 {
+				high++
+			}
+		}
+	}
+	return low, high
+}
+
+// assign gives the operands the roles of the form.
+func (f *frame) assign(fm *form) {
+	specs := fm.operands
+	if len(specs) > 0 && specs[0].role == Assign {
+		specs = specs[1:]
+	}
+	n := len(f.operands)
+	spread := false // some operand may be any number of words
+	for _, i := range f.operands {
+		k := f.words[i].Kind
+		spread = spread || k == Many || k == Glob
+	}
+	repeat := slices.IndexFunc(specs, func(o operandSpec) bool { return o.repeated })
+	rest := repeat >= 0 && len(specs) == repeat+1
+	if spread && !(repeat == 0 && rest && !specs[0].role.starts()) {
+		f.spread(specs)
+	}
+	front, back := specs, []operandSpec(nil)
+	if repeat >= 0 {
+		front, back = specs[:repeat], specs[repeat+1:]
+	}
+	required := 0
+	for _, o := range specs {
+		if !o.optional {
+			required++
+		}
+	}
+	optional := max(n-required, 0) // how many of the optional ones are there
+	at := 0
+	for _, o := range front {
+		if at == n {
+			return
+		}
+		if o.optional {
+			if optional == 0 {
+				continue
+			}
+			optional--
+		}
+		if o.takesRest() {
+			f.rest(o, at)
+			return
+		}
+		f.operand(o.roleSpec, at)
+		at++
+	}
+	if repeat >= 0 {
+		o := specs[repeat]
+		if o.takesRest() && len(back) == 0 {
+			if at < n {
+				f.rest(o, at)
+			}
+			return
+		}
+		for at < n-len(back) {
+			f.operand(o.roleSpec, at)
+			at++
+		}
+		for _, b := range back {
+			if at < n {
+				f.operand(b.roleSpec, at)
+				at++
+			}
+		}
+		return
+	}
+	if at < n {
+		f.use.opaque(f.operands[at], "more operands than the catalog knows")
+	}
+}
+
+// spread handles operands whose number is open: every role may be hit.
+func (f *frame) spread(specs []operandSpec) {
+	fm := form{operands: specs}
+	e := fm.roleEffects()
+	if slices.ContainsFunc(specs, func(o operandSpec) bool { return o.role.starts() }) {
+		// What starts is only unknown if an open word stands at or before it.
+		for k, i := range f.operands {
+			if f.words[i].Kind != Literal && f.words[i].Kind != Partial && k < len(specs) {
+				f.use.opaque(i, "the word may be none or several")
+				return
+			}
+		}
+		return
+	}
+	f.use.Effects |= e
+}
+
+func (o *operandSpec) takesRest() bool {
+	switch o.role {
+	case Command, RemoteCommand:
+		return true
+	case Shell, RemoteShell, Code:
+		return o.repeated
+	}
+	return false
+}
+
+func (f *frame) rest(o operandSpec, at int) {
+	f.value(o.roleSpec, f.operands[at], 0, len(f.words), "")
+}
+
+func (f *frame) operand(r roleSpec, at int) {
+	i := f.operands[at]
+	f.value(r, i, 0, i+1, "")
+}

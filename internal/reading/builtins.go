@@ -1,0 +1,670 @@
+package reading
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/catalog"
+	"vogt/internal/detail"
+)
+
+// isBuiltin reports whether bash runs the name itself, before any program of
+// that name (bash manual, Shell Builtin Commands).
+func isBuiltin(name string) bool {
+	switch name {
+	case ":", ".", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
+		"continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
+		"hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read",
+		"readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type",
+		"typeset", "ulimit", "umask", "unalias", "unset", "wait":
+		return true
+	}
+	return false
+}
+
+// builtin handles what a builtin does to this shell before the catalog is
+// asked. It reports whether nothing is left to do.
+func (r *reader) builtin(name string) bool {
+	s, words := r.call.scope, r.call.words
+	switch name {
+	case "eval":
+		r.eval()
+		return true
+	case "trap":
+		r.trap()
+	case "set":
+		r.set()
+	case "read", "mapfile", "readarray", "getopts", "printf", "unset", "wait":
+		r.names(name)
+	case "alias":
+		for _, w := range words[1:] {
+			if w.Kind != catalog.Literal {
+				r.unknown(0, "alias", "which alias is defined is not known")
+				continue
+			}
+			if key, _, ok := strings.Cut(w.Text, "="); ok {
+				s.aliased(key)
+			}
+		}
+	case "test", "[":
+		r.testVariable()
+	case "hash":
+		r.flagged("p", "hash-p", "hash -p makes a name mean another program")
+	case "enable":
+		r.flagged("f", "enable-f", "enable -f loads code into the shell")
+		r.flagged("n", "enable-n", "enable -n makes a builtin's name mean a program")
+	case "complete", "compopt", "bind":
+		r.flagged("CFx", "completion", name+" names commands that the shell runs later")
+	case "compgen":
+		r.flagged("CFWV", "completion", "compgen evaluates its words")
+	case "shopt":
+		for _, w := range words[1:] {
+			if w.Kind != catalog.Literal {
+				r.unknown(0, "shopt", "which option is set is not known")
+			}
+		}
+	case "builtin", "command":
+		// The command that follows may be a builtin that changes this shell.
+	case "export", "declare", "typeset", "local", "readonly":
+		// The parser gives these a form of their own; here they come through
+		// `command` or quotes.
+		r.declareWords(name)
+	case "let":
+		for _, w := range words[1:] {
+			if w.Kind != catalog.Literal || strings.ContainsAny(w.Text, "[$`") {
+				r.notANumber(r.key)
+				continue
+			}
+			for _, part := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune("+-*/%=<>!&|^~?:(), ", c) }) {
+				if name, _, ok := strings.Cut(w.Text, "="); ok && part == name {
+					continue
+				}
+				r.arithText(part, s, r.key)
+			}
+		}
+	}
+	return false
+}
+
+// flagged marks the call as opaque when a flag of these letters is given.
+func (r *reader) flagged(letters, key, text string) {
+	for _, w := range r.call.words[1:] {
+		if w.Kind != catalog.Literal && w.Option || strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, letters) {
+			r.unknown(0, key, text)
+			return
+		}
+	}
+}
+
+// eval reads the words as a text of this shell.
+func (r *reader) eval() {
+	s := r.call.scope
+	words := r.call.words[1:]
+	if len(words) > 0 && words[0].Kind == catalog.Literal && words[0].Text == "--" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return
+	}
+	v := catalog.Value{Word: 0, End: len(words)}
+	text := joined(words, &v)
+	at := r.key
+	via, depth := s.via, s.depth
+	s.via, s.depth = "eval", depth+1
+	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00eval")
+	r.shellText(text, s, at)
+	if text.Kind != catalog.Literal {
+		r.forget(s)
+	}
+	s.calls = s.calls[:len(s.calls)-1]
+	s.via, s.depth = via, depth
+}
+
+// forget drops what is known of a shell after something unknown ran in it.
+func (r *reader) forget(s *scope) {
+	for name := range s.vars {
+		s.vars[name] = value{}
+	}
+	s.cwd, s.cwdOK = "", false
+	s.args, s.known = nil, false
+}
+
+// trap reads the text that a trap runs.
+func (r *reader) trap() {
+	words := r.call.words[1:]
+	for len(words) > 0 && words[0].Kind == catalog.Literal && (words[0].Text == "-p" || words[0].Text == "-l" || words[0].Text == "--" || words[0].Text == "-P") {
+		if words[0].Text != "--" {
+			return
+		}
+		words = words[1:]
+	}
+	if len(words) < 2 {
+		if len(words) == 1 && words[0].Kind != catalog.Literal {
+			r.unknown(0, "open-text", "the text that the trap runs is not known")
+		}
+		return
+	}
+	text := words[0]
+	if text.Kind == catalog.Literal && (text.Text == "-" || text.Text == "") {
+		return
+	}
+	s := r.call.scope.sub()
+	s.via, s.depth = "trap", s.depth+1
+	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00trap")
+	// It runs later, when everything may have changed.
+	r.forget(s)
+	s.vars = nil
+	r.shellText(text, s, r.call.offset(1))
+}
+
+// set follows options and positional parameters.
+func (r *reader) set() {
+	s := r.call.scope
+	for i, w := range r.call.words[1:] {
+		switch {
+		case w.Kind != catalog.Literal && w.Option:
+			r.xtrace = true
+			s.args, s.known = nil, false
+			return
+		case w.Kind == catalog.Literal && (w.Text == "--" || w.Text == "-"):
+			s.args, s.known = r.call.words[i+2:], true
+			for _, a := range s.args {
+				if a.Kind == catalog.Many || a.Kind == catalog.Glob {
+					s.args, s.known = nil, false
+					break
+				}
+			}
+			return
+		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--"):
+			if strings.Contains(w.Text, "x") {
+				r.startTrace()
+			}
+			if strings.Contains(w.Text, "e") {
+				s.errexit = true
+			}
+		case w.Text == "xtrace":
+			r.startTrace()
+		case !strings.HasPrefix(w.Text, "+") && !strings.HasPrefix(w.Text, "-"):
+			if i > 0 && strings.HasSuffix(r.call.words[i].Text, "o") {
+				continue
+			}
+			s.args, s.known = nil, false
+			return
+		}
+	}
+}
+
+// startTrace switches set -x on: PS4 is expanded from now on.
+func (r *reader) startTrace() {
+	r.xtrace = true
+	if v, ok := r.call.scope.vars["PS4"]; ok && (v.known != literal || strings.ContainsAny(v.text, "$`")) {
+		r.unknown(0, "ps4", "PS4 is expanded before every command while set -x is on")
+	}
+}
+
+// names checks the names of variables that a builtin assigns to.
+func (r *reader) names(name string) {
+	s, words := r.call.scope, r.call.words
+	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOstucC", "readarray": "dnOstucC", "printf": "v", "wait": "p", "getopts": "", "unset": ""}[name]
+	i := 1
+	assign := func(w catalog.Word) {
+		if !r.variableName(w, s, r.key) {
+			r.out.Effects |= detail.Opaque
+			return
+		}
+		key, _, _ := strings.Cut(w.Text, "[")
+		if name == "unset" {
+			delete(s.vars, key)
+			s.set(key, value{})
+			return
+		}
+		s.set(key, value{})
+		r.matters(key)
+	}
+options:
+	for ; i < len(words); i++ {
+		w := words[i]
+		if w.Kind != catalog.Literal {
+			if w.Option {
+				r.unknown(i, "open-option", "the word may be an option that names a variable")
+			}
+			break
+		}
+		if w.Text == "--" {
+			i++
+			break
+		}
+		if len(w.Text) < 2 || w.Text[0] != '-' {
+			break
+		}
+		for at := 1; at < len(w.Text); at++ {
+			letter := w.Text[at]
+			if strings.IndexByte(takes, letter) < 0 {
+				continue
+			}
+			var v catalog.Word
+			if at+1 < len(w.Text) {
+				v = catalog.Word{Text: w.Text[at+1:]}
+			} else if i++; i < len(words) {
+				v = words[i]
+			}
+			switch {
+			case letter == 'a' || letter == 'v' || letter == 'p' && name == "wait":
+				assign(v)
+			case letter == 'C':
+				r.callback(v)
+			}
+			continue options
+		}
+	}
+	switch name {
+	case "read", "mapfile", "readarray", "unset":
+		for ; i < len(words); i++ {
+			assign(words[i])
+		}
+	case "getopts":
+		if i+1 < len(words) {
+			assign(words[i+1])
+		}
+	}
+}
+
+// callback reads the command of mapfile -C: words follow it.
+func (r *reader) callback(v catalog.Word) {
+	s := r.call.scope.sub()
+	s.via, s.depth = "mapfile", s.depth+1
+	r.shellText(v, s, r.key)
+}
+
+// matters notes that a variable which steers programs gets an unknown value.
+func (r *reader) matters(name string) {
+	if name == "IFS" || name == "PS4" {
+		return
+	}
+	if r.catalog.Matters(name) {
+		r.call.scope.export(name, catalog.Word{Kind: catalog.Partial, Shown: "…", Template: string(catalog.Hole)})
+	}
+}
+
+// testVariable checks the -v of test.
+func (r *reader) testVariable() {
+	words := r.call.words
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		dangerous := w.Kind == catalog.Literal && (w.Text == "-v" || w.Text == "-R") || w.Kind == catalog.Many
+		if dangerous && i+1 < len(words) {
+			if words[i+1].Kind == catalog.Literal && (words[i+1].Text == "]" || words[i+1].Text == "=" || words[i+1].Text == "==" || words[i+1].Text == "!=") {
+				continue
+			}
+			if w.Kind == catalog.Many && words[i+1].Kind == catalog.Literal && !strings.Contains(words[i+1].Text, "[") {
+				continue
+			}
+			if !r.variableName(words[i+1], r.call.scope, r.key) {
+				r.out.Effects |= detail.Opaque
+			}
+		}
+	}
+}
+
+// after follows what a builtin changes once it has run.
+func (r *reader) after(name string) {
+	s, words := r.call.scope, r.call.words
+	switch name {
+	case "cd", "pushd":
+		i := 1
+		for i < len(words) && words[i].Kind == catalog.Literal && len(words[i].Text) > 1 && words[i].Text[0] == '-' {
+			i++
+		}
+		_, cdpath := s.vars["CDPATH"]
+		switch {
+		case i >= len(words):
+			s.cwd, s.cwdOK = s.home, s.home != ""
+			if s.home == "" {
+				s.cwd = "~"
+			}
+		case words[i].Kind != catalog.Literal:
+			if strings.HasPrefix(words[i].Shown, "~") && !strings.Contains(words[i].Template, string(catalog.Hole)+"/..") {
+				s.cwd, s.cwdOK = r.absolute(words[i].Shown, "", s), false
+				return
+			}
+			s.cwd, s.cwdOK = "", false
+		case words[i].Text == "-", name == "pushd" && strings.Trim(words[i].Text, "+-0123456789") == "":
+			s.cwd, s.cwdOK = "", false
+		case strings.HasPrefix(words[i].Text, "/"):
+			s.cwd, s.cwdOK = cleanAbs(words[i].Text), true
+		case cdpath:
+			s.cwd, s.cwdOK = "", false
+		default:
+			s.cwd = r.absolute(words[i].Text, s.cwd, s)
+		}
+	case "popd":
+		s.cwd, s.cwdOK = "", false
+	case "source", ".":
+		r.forget(s)
+	}
+}
+
+// outputOf notes what a call of echo, printf or cat prints, if it is known.
+func (r *reader) outputOf(name string) {
+	r.output = source{kind: unknownInput, at: -1}
+	words := r.call.words
+	switch name {
+	case "echo":
+		if text, ok := echoed(words[1:], r.call.scope.posix); ok {
+			r.output = source{kind: literalInput, text: text, at: -1}
+		}
+	case "printf":
+		if text, ok := printed(words[1:]); ok {
+			r.output = source{kind: literalInput, text: text, at: -1}
+		}
+	case "cat":
+		if len(words) == 1 && r.stdin.kind == literalInput {
+			r.output = r.stdin
+		}
+	}
+}
+
+func echoed(words []catalog.Word, posix bool) (string, bool) {
+	newline, escapes := "\n", posix
+	for len(words) > 0 && words[0].Kind == catalog.Literal {
+		t := words[0].Text
+		if len(t) < 2 || t[0] != '-' || strings.Trim(t[1:], "neE") != "" {
+			break
+		}
+		if strings.Contains(t, "n") {
+			newline = ""
+		}
+		escapes = strings.LastIndexByte(t, 'e') > strings.LastIndexByte(t, 'E')
+		words = words[1:]
+	}
+	var parts []string
+	for _, w := range words {
+		parts = append(parts, templateOf(w))
+	}
+	text := strings.Join(parts, " ")
+	if escapes && strings.IndexByte(text, '\\') >= 0 {
+		var ok bool
+		if text, ok = unescapeEcho(text); !ok {
+			return "", false
+		}
+	}
+	return text + newline, true
+}
+
+// unescapeEcho resolves the escapes of echo -e and of printf's format.
+func unescapeEcho(s string) (string, bool) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch s[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case '\\':
+			b.WriteByte('\\')
+		case '"', '\'':
+			b.WriteByte(s[i])
+		case 'a', 'b', 'e', 'f', 'r', 'v':
+			b.WriteByte("\a\b\x1b\f\r\v"[strings.IndexByte("abefrv", s[i])])
+		case 'x', '0', '1', '2', '3', '4', '5', '6', '7':
+			rest := s[i:]
+			if rest[0] == '0' && len(rest) > 1 {
+				rest = rest[1:]
+				i++
+			}
+			n, size := codePoint(rest)
+			if size == 0 || n == 0 {
+				return "", false
+			}
+			b.WriteByte(byte(n))
+			i += size - 1
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// printed is what printf prints for a format of plain text, %s, %d, %b and %%.
+func printed(words []catalog.Word) (string, bool) {
+	if len(words) > 0 && words[0].Kind == catalog.Literal && words[0].Text == "--" {
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0].Kind != catalog.Literal || strings.HasPrefix(words[0].Text, "-") {
+		return "", false
+	}
+	format, ok := unescapeEcho(words[0].Text)
+	if !ok {
+		return "", false
+	}
+	args := words[1:]
+	var b strings.Builder
+	for turn := 0; turn == 0 || len(args) > 0; turn++ {
+		used := false
+		for i := 0; i < len(format); i++ {
+			if format[i] != '%' {
+				b.WriteByte(format[i])
+				continue
+			}
+			if i++; i == len(format) {
+				return "", false
+			}
+			switch format[i] {
+			case '%':
+				b.WriteByte('%')
+			case 's', 'd', 'b':
+				used = true
+				if len(args) == 0 {
+					continue
+				}
+				if args[0].Kind == catalog.Many || args[0].Kind == catalog.Glob {
+					return "", false
+				}
+				text := templateOf(args[0])
+				if format[i] == 'b' {
+					if text, ok = unescapeEcho(text); !ok {
+						return "", false
+					}
+				}
+				if _, err := strconv.Atoi(text); format[i] == 'd' && err != nil {
+					return "", false
+				}
+				b.WriteString(text)
+				args = args[1:]
+			default:
+				return "", false
+			}
+		}
+		if !used || turn > 4096 || b.Len() > MaxText {
+			break
+		}
+	}
+	return b.String(), true
+}
+
+// assign follows NAME=value without a command.
+func (w *walker) assign(a *syntax.Assign, s *scope) {
+	if a.Name == nil {
+		w.single(a.Value, s)
+		return
+	}
+	name := a.Name.Value
+	at := s.at(a.Pos())
+	if a.Array != nil {
+		w.array(a, s)
+		return
+	}
+	word := w.single(a.Value, s)
+	if a.Index != nil {
+		w.subscript(name, a.Index, s, a.Pos())
+		v := s.lookup(name)
+		s.set(name, value{assoc: v.assoc, arith: v.arith})
+		w.assigned(name, word, s, at)
+		return
+	}
+	v := valueOf(word)
+	old := s.lookup(name)
+	if old.arith {
+		w.arithWord(word, s, at)
+		v = value{known: number, arith: true}
+	}
+	if v.known == anything && a.Value != nil && w.numericWord(a.Value, s) {
+		v.known = number
+	}
+	if a.Append {
+		if old.known == literal && v.known == literal {
+			v.text = old.text + v.text
+		} else {
+			v = value{arith: old.arith}
+		}
+	}
+	v.assoc = old.assoc
+	s.set(name, v)
+	w.assigned(name, word, s, at)
+	if w.catalog.Matters(name) {
+		if a.Append && v.known == literal {
+			word = catalog.Word{Text: v.text}
+		}
+		s.export(name, word)
+	}
+}
+
+// arithWord checks a value that is evaluated as arithmetic on assignment.
+func (w *walker) arithWord(word catalog.Word, s *scope, at int) {
+	if word.Kind != catalog.Literal {
+		w.notANumber(at)
+		return
+	}
+	for _, part := range strings.FieldsFunc(word.Text, func(r rune) bool { return strings.ContainsRune("+-*/%()<>=!&|^~?:, ", r) }) {
+		w.arithText(part, s, at)
+	}
+}
+
+// array follows NAME=(…).
+func (w *walker) array(a *syntax.Assign, s *scope) {
+	name := ""
+	if a.Name != nil {
+		name = a.Name.Value
+	}
+	old := s.lookup(name)
+	for _, el := range a.Array.Elems {
+		if el.Index != nil {
+			w.subscript(name, el.Index, s, el.Pos())
+		}
+		if el.Value != nil {
+			var e expanded
+			w.word(el.Value, s, &e)
+			if old.arith {
+				for _, word := range e.words {
+					w.arithWord(word, s, s.at(el.Pos()))
+				}
+			}
+		}
+	}
+	s.set(name, value{assoc: old.assoc, arith: old.arith})
+	if w.catalog.Matters(name) {
+		s.export(name, catalog.Word{Kind: catalog.Partial, Shown: "…", Template: string(catalog.Hole)})
+	}
+}
+
+// declare follows declare, local, export, readonly and typeset.
+func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
+	variant := c.Variant.Value
+	at := s.at(c.Pos())
+	if variant == "nameref" {
+		w.opaque(at, "not-bash", "nameref belongs to another shell")
+		return
+	}
+	call := Call{Program: variant, Words: []catalog.Word{{Text: variant}}, Effects: red.effects, Paths: red.paths, Hosts: red.hosts, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Remote: s.remote}
+	index := w.add(Call{}, at)
+	flags := ""
+	for _, a := range c.Args {
+		if !a.Naked || a.Name != nil {
+			w.declared(a, flags, s)
+			continue
+		}
+		word := w.single(a.Value, s)
+		if word.Kind != catalog.Literal {
+			call.Effects |= detail.Opaque
+			w.problem(at, "open-declaration", "what is declared is not known")
+			continue
+		}
+		call.Words = append(call.Words, word)
+		if strings.HasPrefix(word.Text, "-") || strings.HasPrefix(word.Text, "+") {
+			flags += word.Text
+			continue
+		}
+		if !w.variableName(word, s, at) {
+			call.Effects |= detail.Opaque
+		}
+	}
+	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && variant != "export" {
+		call.Effects |= detail.Opaque
+		w.problem(at, "nameref", "a name reference makes later names mean others, and evaluates their subscripts")
+	}
+	if strings.Contains(flags, "f") && variant == "export" {
+		call.Effects |= detail.Opaque
+		w.problem(at, "export-f", "an exported function takes the place of programs in what is started")
+	}
+	w.rate(&call, s)
+	if index >= 0 {
+		call.Offset = at
+		w.collect.calls[index] = call
+	}
+}
+
+// declared follows one NAME or NAME=value of a declaration.
+func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
+	name := a.Name.Value
+	v := s.lookup(name)
+	v.arith = v.arith || strings.Contains(flags, "i") && !strings.Contains(flags, "+i")
+	v.assoc = v.assoc || strings.Contains(flags, "A")
+	if a.Naked {
+		if v.arith || v.assoc {
+			s.set(name, v)
+		}
+		return
+	}
+	s.set(name, value{arith: v.arith, assoc: v.assoc})
+	w.assign(a, s)
+}
+
+// declareWords follows declarations whose words are not assignments to the
+// parser.
+func (r *reader) declareWords(name string) {
+	s := r.call.scope
+	for i, word := range r.call.words[1:] {
+		if word.Kind != catalog.Literal {
+			r.unknown(i+1, "open-declaration", "what is declared is not known")
+			continue
+		}
+		if strings.HasPrefix(word.Text, "-") {
+			if strings.ContainsAny(word.Text, "nif") {
+				r.unknown(i+1, "nameref", name+" "+word.Text+" changes what names mean")
+			}
+			continue
+		}
+		key, text, ok := strings.Cut(word.Text, "=")
+		if !r.variableName(catalog.Word{Text: key}, s, r.key) {
+			r.out.Effects |= detail.Opaque
+		}
+		if !ok {
+			continue
+		}
+		s.set(key, value{known: literal, text: text})
+		r.assigned(key, catalog.Word{Text: text}, s, r.key)
+		if r.catalog.Matters(key) {
+			s.export(key, catalog.Word{Text: text})
+		}
+	}
+}

@@ -1,0 +1,866 @@
+package reading
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/catalog"
+	"vogt/internal/detail"
+)
+
+// call is one command about to be read.
+type call struct {
+	words    []catalog.Word
+	offsets  []int // where the words stand; nil when all stand where at says
+	at       int
+	scope    *scope
+	red      *redirections
+	env      []setting // for this command alone
+	external bool      // no function, alias or builtin of this shell
+	resolved string
+}
+
+func (c *call) offset(i int) int {
+	if i < len(c.offsets) {
+		return c.offsets[i]
+	}
+	return c.at
+}
+
+// callExpr reads a simple command.
+func (w *walker) callExpr(c *syntax.CallExpr, red *redirections, s *scope) {
+	w.output = source{kind: unknownInput, at: -1}
+	if len(c.Args) == 0 {
+		for _, a := range c.Assigns {
+			w.assign(a, s)
+		}
+		w.bare(red, s, s.at(c.Pos()))
+		return
+	}
+	var env []setting
+	for _, a := range c.Assigns {
+		if a.Array != nil {
+			w.array(a, s)
+			continue
+		}
+		word := w.single(a.Value, s)
+		if a.Index != nil {
+			w.subscript(a.Name.Value, a.Index, s, a.Pos())
+		}
+		name := a.Name.Value
+		if s.lookup(name).arith {
+			w.arithWord(word, s, s.at(a.Pos()))
+		}
+		if name == "PS4" || w.catalog.Matters(name) {
+			if a.Append && word.Kind == catalog.Literal {
+				word = catalog.Word{Kind: catalog.Partial, Shown: word.Text, Template: string(catalog.Hole) + word.Text}
+			}
+			env = append(env, setting{name, word})
+		}
+	}
+	e := w.words(c.Args, s)
+	w.command(call{words: e.words, offsets: e.offsets, at: s.at(c.Pos()), scope: s, red: red, env: env})
+}
+
+// name is the program of a command word: its base name, whether the word says
+// which file it is, and whether it is one of this shell's own.
+func programName(word catalog.Word) (name string, exact bool) {
+	if word.Kind == catalog.Literal {
+		switch slash := strings.LastIndexByte(word.Text, '/') + 1; {
+		case word.Computed > slash:
+			return "?", false
+		case word.Computed > 0:
+			return Base(word.Text), false
+		}
+		return Base(word.Text), true
+	}
+	tail := word.Template
+	if i := strings.LastIndexByte(tail, '/'); i >= 0 && word.Kind == catalog.Partial {
+		tail = tail[i+1:]
+		if tail != "" && !strings.ContainsRune(tail, catalog.Hole) && !strings.ContainsAny(tail, "*?[") {
+			return tail, false
+		}
+	}
+	return "?", false
+}
+
+// command reads a command whose words are expanded, and whatever it starts.
+func (w *walker) command(c call) {
+	s := c.scope
+	if len(c.words) == 0 {
+		if c.red != nil {
+			w.bare(c.red, s, c.at)
+		}
+		return
+	}
+	if !w.step() {
+		return
+	}
+	if s.depth > maxDepth {
+		w.opaque(c.at, "too-deep", "commands start each other deeper than is read")
+		return
+	}
+	key := c.offset(0)
+	name, exact := programName(c.words[0])
+	if exact && name == "" {
+		name = "?"
+		exact = false
+	}
+	if exact && !c.external {
+		if body := s.funcs[name]; body != nil && c.words[0].Text == name {
+			if c.red != nil {
+				w.bare(c.red, s, key)
+			}
+			w.function(name, body, c.words[1:], s, key)
+			return
+		}
+	}
+	out := Call{
+		Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd,
+	}
+	if c.red != nil {
+		out.Effects |= c.red.effects
+		out.Paths, out.Hosts = c.red.paths, c.red.hosts
+	}
+	index := w.add(Call{}, key)
+	r := reader{walker: w, call: &c, out: &out, key: key, stdin: s.stdin}
+	if c.red != nil && c.red.stdin.kind != inherited {
+		r.stdin = c.red.stdin
+	}
+	r.read(exact)
+	w.rate(&out, s)
+	if decides(&out, c.resolved) {
+		out.Use.Operation, out.decides = DecideOperation, true
+		out.Risk = detail.Critical
+	}
+	if index >= 0 {
+		out.Offset = key
+		w.collect.calls[index] = out
+	}
+}
+
+// reader reads one call.
+type reader struct {
+	*walker
+	call    *call
+	out     *Call
+	key     int
+	stdin   source
+	base    string // folder that relative paths start from, after -C and the like
+	changed bool   // base is not the working directory
+}
+
+// unknown marks the call as opaque.
+func (r *reader) unknown(word int, key, text string) {
+	r.out.Effects |= detail.Opaque
+	r.problem(r.call.offset(max(word, 0)), key, text)
+}
+
+func (r *reader) read(exact bool) {
+	s := r.call.scope
+	name := r.out.Program
+	r.base = s.cwd
+	if !exact {
+		r.unknown(0, "program", "which program runs is not known from the text")
+		r.emptied()
+		return
+	}
+	word := r.call.words[0].Text
+	builtin := !r.call.external && word == name && isBuiltin(name)
+	if !builtin {
+		r.foreign(word)
+	}
+	if s.alias[name] && !r.call.external && word == name {
+		r.unknown(0, "alias", name+" is an alias that was defined before; whether it is used depends on the shell")
+	}
+	entry := r.catalog.Entry(name)
+	if entry == nil {
+		if !strings.Contains(word, "/") || system(word) {
+			r.unknown(0, "not-in-catalog", name+" is not in the catalog")
+		}
+		r.variables(name, builtin)
+		r.emptied()
+		return
+	}
+	if builtin && r.builtin(name) {
+		r.variables(name, builtin)
+		return
+	}
+	r.out.Use = entry.Interpret(r.call.words)
+	r.apply(&r.out.Use)
+	r.variables(entry.Name, builtin)
+	if other := Base(r.call.resolved); r.call.resolved != "" && other != name {
+		r.other(other)
+	}
+	if builtin {
+		r.after(name)
+	}
+	r.emptied()
+	r.outputOf(name)
+}
+
+// other reads the call as the program that its name leads to, and adds what
+// that would do.
+func (r *reader) other(name string) {
+	entry := r.catalog.Entry(name)
+	if entry == nil {
+		return
+	}
+	use := entry.Interpret(r.call.words)
+	r.out.Effects |= use.Effects
+	r.out.Use.Risk = max(r.out.Use.Risk, use.Risk)
+}
+
+// foreign notes a program that is not the system's own.
+func (r *reader) foreign(word string) {
+	if !strings.Contains(word, "/") || r.out.Remote || system(word) {
+		return
+	}
+	r.out.Effects |= detail.Executes
+}
+
+// system reports whether a path of a program lies where only the system's
+// owner puts programs.
+func system(word string) bool {
+	dir := cleanAbs(word)
+	if dir == "" {
+		return false
+	}
+	dir = dir[:strings.LastIndexByte(dir, '/')]
+	switch dir {
+	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games", "/opt/homebrew/bin", "/snap/bin",
+		"/usr/lib/git-core", "/run/current-system/sw/bin":
+		return true
+	}
+	return false
+}
+
+// emptied notes files that a command without output leaves empty.
+func (r *reader) emptied() {
+	if r.call.red == nil || len(r.call.red.emptied) == 0 || len(r.out.Words) == 0 {
+		return
+	}
+	first := r.out.Words[0].Text
+	silent := false
+	switch first {
+	case ":", "true", "false":
+		silent = true
+	case "echo":
+		silent = len(r.out.Words) == 2 && r.out.Words[1].Text == "-n" || len(r.out.Words) == 3 && r.out.Words[1].Text == "-n" && r.out.Words[2].Kind == catalog.Literal && r.out.Words[2].Text == ""
+	case "printf":
+		silent = len(r.out.Words) == 2 && r.out.Words[1].Kind == catalog.Literal && r.out.Words[1].Text == ""
+	case "cat":
+		silent = len(r.out.Words) == 2 && r.out.Words[1].Text == "/dev/null"
+	}
+	if silent {
+		r.out.Effects |= detail.Destroys
+	}
+}
+
+// apply follows what the catalog says of the call.
+func (r *reader) apply(u *catalog.Use) {
+	r.out.Effects |= u.Effects
+	if u.Effects.Has(detail.Opaque) && u.Why != "" {
+		r.problem(r.call.offset(max(u.WhyWord, 0)), "catalog", r.out.Program+": "+u.Why)
+	}
+	for i := range u.Values {
+		v := &u.Values[i]
+		if v.Role == catalog.Split {
+			r.split(u, v)
+			return // the rest was read without the words that the text gives
+		}
+		r.value(u, v)
+	}
+	r.standardInput(u)
+	if u.Entry.Name == "xargs" && !started(u) && !u.Effects.Has(detail.Opaque) {
+		// xargs(1): without a command it runs echo.
+		r.command(call{words: []catalog.Word{{Text: "echo"}}, at: r.key, scope: r.child(false), external: true})
+	}
+}
+
+// started reports whether a command stands among the values.
+func started(u *catalog.Use) bool {
+	for i := range u.Values {
+		if u.Values[i].Role == catalog.Command {
+			return true
+		}
+	}
+	return false
+}
+
+// word is the part of a word that is a value.
+func (r *reader) word(v *catalog.Value) catalog.Word {
+	w := r.call.words[v.Word]
+	if v.From <= 0 {
+		return w
+	}
+	if v.From <= len(w.Text) {
+		prefix := w.Text[:v.From]
+		w.Shown = strings.TrimPrefix(w.Shown, prefix)
+		w.Template = strings.TrimPrefix(w.Template, prefix)
+		w.Text = w.Text[v.From:]
+		w.Option = false
+		return w
+	}
+	return catalog.Word{Kind: catalog.Partial, Shown: w.Shown, Template: w.Template}
+}
+
+func (r *reader) value(u *catalog.Use, v *catalog.Value) {
+	if v.Word >= len(r.call.words) {
+		return
+	}
+	switch v.Role {
+	case catalog.Text:
+	case catalog.Read, catalog.Write, catalog.Delete, catalog.Empty, catalog.Device, catalog.Script, catalog.Config, catalog.Plugin:
+		r.path(v.Role, r.word(v))
+	case catalog.Chdir:
+		w := r.word(v)
+		r.path(catalog.Read, w)
+		if w.Kind != catalog.Literal {
+			r.base, r.changed = "", true
+			return
+		}
+		r.base, r.changed = r.absolute(w.Text, r.base, r.call.scope), true
+	case catalog.URL, catalog.Host:
+		r.host(r.word(v))
+	case catalog.RemoteRead, catalog.RemoteWrite, catalog.Repository:
+		r.remotePath(v.Role, r.word(v))
+	case catalog.Command, catalog.RemoteCommand:
+		r.inner(v, v.Role == catalog.RemoteCommand)
+	case catalog.Shell, catalog.RemoteShell:
+		r.shellValue(v, v.Role == catalog.RemoteShell)
+	case catalog.Program:
+		r.program(r.word(v), v)
+	case catalog.Split: // handled by apply
+	case catalog.Assign:
+		w := r.call.words[v.Word]
+		name, value, _ := strings.Cut(w.Text, "=")
+		if r.catalog.Matters(name) {
+			if w.Kind == catalog.Literal {
+				w = catalog.Word{Text: value}
+			} else {
+				w = catalog.Word{Text: value, Kind: w.Kind, Shown: strings.TrimPrefix(w.Shown, name+"="), Template: strings.TrimPrefix(w.Template, name+"=")}
+			}
+			r.call.env = append(r.call.env, setting{name, w})
+		}
+	case catalog.Code:
+		r.code(v.Arg, r.codeText(v), r.call.offset(v.Word))
+	case catalog.Setting:
+		r.setting(u, v)
+	case catalog.Thing:
+	}
+}
+
+// codeText is the text of a value of one or more words.
+func (r *reader) codeText(v *catalog.Value) catalog.Word {
+	if v.End <= v.Word+1 {
+		return r.word(v)
+	}
+	return joined(r.call.words, v)
+}
+
+// joined joins the words of a value with blanks.
+func joined(words []catalog.Word, v *catalog.Value) catalog.Word {
+	var b strings.Builder
+	out := catalog.Word{}
+	for i := v.Word; i < v.End && i < len(words); i++ {
+		if i > v.Word {
+			b.WriteByte(' ')
+		}
+		t := templateOf(words[i])
+		if i == v.Word && v.From > 0 && v.From <= len(t) {
+			t = t[v.From:]
+		}
+		b.WriteString(t)
+		if words[i].Kind != catalog.Literal {
+			out.Kind = catalog.Partial
+		}
+	}
+	out.Text = b.String()
+	if out.Kind != catalog.Literal {
+		out.Template, out.Shown, out.Text = out.Text, strings.ReplaceAll(out.Text, string(catalog.Hole), "…"), ""
+	}
+	return out
+}
+
+// child is the scope of a program that this call starts.
+func (r *reader) child(remote bool) *scope {
+	s := r.call.scope.sub()
+	s.depth++
+	s.via = r.out.Program
+	s.funcs, s.alias, s.vars = exportedFunctions(s.funcs), nil, nil
+	s.args, s.known = nil, false
+	s.stdin = r.stdin
+	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00"+r.out.Program)
+	if remote {
+		s.remote = true
+		s.cwd, s.cwdOK, s.home = "", false, ""
+		s.env = nil
+	} else if r.changed {
+		s.cwd, s.cwdOK = r.base, r.base != ""
+	}
+	for _, e := range r.call.env {
+		s.export(e.name, e.value)
+	}
+	return s
+}
+
+// exportedFunctions are what another program sees of a shell's functions.
+// Which ones were exported is not followed: none are taken along, and
+// `export -f` is opaque.
+func exportedFunctions(map[string]*syntax.Stmt) map[string]*syntax.Stmt { return nil }
+
+// inner reads a command among the call's words.
+func (r *reader) inner(v *catalog.Value, remote bool) {
+	words := r.call.words[v.Word:v.End]
+	if v.From > 0 {
+		words = append([]catalog.Word{r.word(v)}, words[1:]...)
+	}
+	words = r.innerWords(words)
+	c := call{words: words, at: r.call.offset(v.Word), scope: r.child(remote), external: true}
+	if r.call.offsets != nil {
+		c.offsets = r.call.offsets[min(v.Word, len(r.call.offsets)):]
+	}
+	switch r.out.Program {
+	case "exec", "builtin", "command", "coproc":
+		if !remote && !r.changed {
+			// They run in this shell, or as this shell would.
+			c.scope.vars, c.scope.args, c.scope.known = r.call.scope.vars, r.call.scope.args, r.call.scope.known
+			if r.out.Program != "exec" {
+				c.scope = r.call.scope
+				c.external = false
+				c.scope.funcs, c.scope.alias = nil, nil
+				defer func(f map[string]*syntax.Stmt, a map[string]bool) { c.scope.funcs, c.scope.alias = f, a }(r.call.scope.funcs, r.call.scope.alias)
+			}
+		}
+	}
+	if r.call.red != nil {
+		c.red = nil
+	}
+	w := r.walker
+	if c.scope == r.call.scope {
+		funcs, alias, via, depth := c.scope.funcs, c.scope.alias, c.scope.via, c.scope.depth
+		c.scope.funcs, c.scope.alias, c.scope.via, c.scope.depth = nil, nil, r.out.Program, depth+1
+		w.command(c)
+		c.scope.funcs, c.scope.alias, c.scope.via, c.scope.depth = funcs, alias, via, depth
+		return
+	}
+	w.command(c)
+}
+
+// innerWords fills in what find and xargs put into the command.
+func (r *reader) innerWords(words []catalog.Word) []catalog.Word {
+	switch r.out.Use.Entry.Name {
+	case "find", "fd":
+		return r.found(words)
+	case "xargs":
+		return r.appended(words)
+	}
+	return words
+}
+
+// found replaces {} by the files that a search finds.
+func (r *reader) found(words []catalog.Word) []catalog.Word {
+	file := catalog.Word{Kind: catalog.Partial, Shown: r.start() + "/**", Template: string(catalog.Hole)}
+	return replaced(words, "{}", file)
+}
+
+// start is where a search begins, if it is one folder.
+func (r *reader) start() string {
+	start := "."
+	n := 0
+	for i := range r.out.Use.Values {
+		v := &r.out.Use.Values[i]
+		if v.Role == catalog.Read && v.Option == "" {
+			if n++; n == 1 {
+				start = pathText(r.call.words[v.Word])
+			}
+		}
+	}
+	if n > 1 {
+		return "…"
+	}
+	return strings.TrimSuffix(start, "/")
+}
+
+// replaced puts a word where mark stands.
+func replaced(words []catalog.Word, mark string, by catalog.Word) []catalog.Word {
+	out := make([]catalog.Word, len(words))
+	for i, w := range words {
+		out[i] = w
+		at := strings.Index(templateOf(w), mark)
+		if at < 0 || mark == "" {
+			continue
+		}
+		if templateOf(w) == mark {
+			out[i] = by
+			continue
+		}
+		text := templateOf(w)
+		out[i] = catalog.Word{
+			Kind: catalog.Partial, Text: text[:at], Shown: strings.ReplaceAll(text, mark, by.Shown),
+			Template: strings.ReplaceAll(text, mark, string(catalog.Hole)), Option: at > 0 && text[0] == '-',
+		}
+	}
+	return out
+}
+
+// appended gives a command of xargs the words that it reads.
+func (r *reader) appended(words []catalog.Word) []catalog.Word {
+	mark := ""
+	for i := range r.out.Use.Values {
+		v := &r.out.Use.Values[i]
+		switch v.Option {
+		case "-I", "--replace", "-i", "-J":
+			mark = "{}"
+			if w := r.word(v); w.Kind == catalog.Literal && w.Text != "" {
+				mark = w.Text
+			}
+		}
+	}
+	for _, w := range r.call.words[1:] {
+		if w.Text == "-i" || w.Text == "--replace" {
+			mark = "{}"
+		}
+		if len(words) > 0 && w == words[0] {
+			break
+		}
+	}
+	if mark != "" {
+		return replaced(words, mark, catalog.Word{Kind: catalog.Partial, Option: true, Shown: "…", Template: string(catalog.Hole)})
+	}
+	return append(words[:len(words):len(words)], catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)})
+}
+
+// shellValue reads a value that is shell text.
+func (r *reader) shellValue(v *catalog.Value, remote bool) {
+	word := r.word(v)
+	if v.End > v.Word+1 {
+		word = joined(r.call.words, v)
+	}
+	s := r.child(remote)
+	s.posix = r.out.Program != "bash"
+	if foreignSyntax(r.out.Use.Entry.Name) && !plainEverywhere(templateOf(word)) {
+		r.unknown(v.Word, "foreign-shell", r.out.Program+" reads this text in its own way")
+	}
+	// What follows the text are its positional parameters.
+	rest := r.call.words[min(v.End, len(r.call.words)):]
+	if isShell(r.out.Use.Entry.Name) {
+		s.known = true
+		if len(rest) > 1 {
+			s.args = rest[1:]
+		}
+		for _, a := range s.args {
+			if a.Kind == catalog.Many || a.Kind == catalog.Glob {
+				s.known, s.args = false, nil
+				break
+			}
+		}
+	}
+	r.shellText(word, s, r.call.offset(v.Word))
+}
+
+func isShell(name string) bool {
+	switch name {
+	case "bash", "sh", "dash", "ash", "zsh", "ksh", "mksh":
+		return true
+	}
+	return false
+}
+
+// foreignSyntax reports whether a shell's language is not bash's.
+func foreignSyntax(name string) bool {
+	switch name {
+	case "zsh", "fish", "csh", "nu", "xonsh", "elvish":
+		return true
+	}
+	return false
+}
+
+// plainEverywhere reports whether a text means the same to every shell: words,
+// quotes, pipes and lists.
+func plainEverywhere(text string) bool {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80:
+		case strings.IndexByte(" \n'\",./_-+:|;@%", c) >= 0:
+		case c == '&' && i+1 < len(text) && text[i+1] == '&':
+			i++
+		default:
+			return false
+		}
+	}
+	return !strings.ContainsRune(text, catalog.Hole)
+}
+
+// shellText reads a text with a shell of its own.
+func (r *reader) shellText(word catalog.Word, s *scope, at int) {
+	text := templateOf(word)
+	if text == string(catalog.Hole) {
+		r.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth, Remote: s.remote}, at)
+		r.problem(at, "open-text", "the text that a shell reads is not known")
+		return
+	}
+	r.shell(text, s, at)
+}
+
+// program reads the name of a program that is started with words of its own.
+func (r *reader) program(word catalog.Word, v *catalog.Value) {
+	at := r.call.offset(v.Word)
+	if word.Kind == catalog.Literal && word.Text == "" {
+		return
+	}
+	many := catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)}
+	r.command(call{words: []catalog.Word{word, many}, at: at, scope: r.child(false), external: true})
+}
+
+// split reads a text that becomes words of the same program, as by env -S.
+func (r *reader) split(u *catalog.Use, v *catalog.Value) {
+	word := r.word(v)
+	if word.Kind != catalog.Literal {
+		r.unknown(v.Word, "open-text", "the text that becomes a command is not known")
+		return
+	}
+	fields, ok := splitWords(word.Text)
+	if !ok {
+		r.unknown(v.Word, "split", "the text that becomes a command is not understood")
+		return
+	}
+	words := make([]catalog.Word, 0, len(fields)+4)
+	words = append(words, r.call.words[0])
+	for _, f := range fields {
+		words = append(words, catalog.Word{Text: f})
+	}
+	words = append(words, r.call.words[min(v.End, len(r.call.words)):]...)
+	if r.call.scope.depth > maxDepth || len(words) > 4096 {
+		r.unknown(v.Word, "too-deep", "the text is split deeper than is read")
+		return
+	}
+	c := *r.call
+	c.words, c.offsets, c.at = words, nil, r.call.offset(v.Word)
+	inner := reader{walker: r.walker, call: &c, out: r.out, key: r.key, stdin: r.stdin, base: r.base, changed: r.changed}
+	c.scope = r.call.scope.sub()
+	c.scope.depth++
+	use := u.Entry.Interpret(words)
+	inner.apply(&use)
+	r.call.env = c.env
+}
+
+// splitWords splits as env -S does (coreutils manual, env invocation), as far
+// as no variable occurs.
+func splitWords(text string) ([]string, bool) {
+	var out []string
+	var b strings.Builder
+	in, quote := false, byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && quote != '\'':
+			if i+1 == len(text) {
+				return nil, false
+			}
+			i++
+			in = true
+			switch text[i] {
+			case 'f', 'n', 'r', 't', 'v':
+				b.WriteByte("\f\n\r\t\v"[strings.IndexByte("fnrtv", text[i])])
+			case '_':
+				if quote != 0 {
+					b.WriteByte(' ')
+					break
+				}
+				if b.Len() > 0 {
+					out = append(out, b.String())
+					b.Reset()
+				}
+				in = false
+			case '#', '$', '"', '\'', '\\':
+				b.WriteByte(text[i])
+			default:
+				return nil, false
+			}
+		case quote != 0:
+			switch {
+			case c == quote:
+				quote = 0
+			case c == '$' && quote == '"':
+				return nil, false
+			default:
+				b.WriteByte(c)
+			}
+		case c == '\'' || c == '"':
+			quote, in = c, true
+		case c == '$':
+			return nil, false
+		case c == '#' && !in:
+			i = len(text)
+		case c == ' ' || c >= '\t' && c <= '\r':
+			if in {
+				out = append(out, b.String())
+				b.Reset()
+				in = false
+			}
+		default:
+			b.WriteByte(c)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, false
+	}
+	if in {
+		out = append(out, b.String())
+	}
+	return out, true
+}
+
+// setting reads KEY=value, or KEY value, of a group of settings.
+func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
+	word := r.word(v)
+	text := templateOf(word)
+	cut := strings.IndexAny(text, "= ")
+	key, value := text, ""
+	if cut >= 0 {
+		key, value = text[:cut], strings.TrimLeft(text[cut+1:], " =")
+	}
+	if strings.ContainsRune(key, catalog.Hole) {
+		r.unknown(v.Word, "setting", "which setting it is is not known")
+		return
+	}
+	known, role, arg, effects, risk := u.Entry.Setting(v.Arg, key)
+	if !known {
+		r.unknown(v.Word, "setting", "the setting "+key+" is not in the catalog")
+		return
+	}
+	r.out.Effects |= effects
+	u.Risk = max(u.Risk, risk)
+	if role == catalog.NoRole || value == "" {
+		return
+	}
+	w := catalog.Word{Text: value}
+	if strings.ContainsRune(value, catalog.Hole) {
+		w = catalog.Word{Kind: catalog.Partial, Shown: strings.ReplaceAll(value, string(catalog.Hole), "…"), Template: value}
+	}
+	if role == catalog.Shell && strings.HasPrefix(strings.ToLower(key), "alias.") {
+		rest, bang := strings.CutPrefix(value, "!")
+		if !bang {
+			r.unknown(v.Word, "alias", "the call defines a new command of "+r.out.Program)
+			return
+		}
+		if w.Kind == catalog.Literal {
+			w.Text = rest
+		} else {
+			w.Template, w.Shown = rest, rest
+		}
+	}
+	if e := role.Effects(); w.Kind != catalog.Literal || !catalog.NoFile(w.Text) {
+		r.out.Effects |= e
+	}
+	at := r.call.offset(v.Word)
+	switch role {
+	case catalog.Shell:
+		if w.Kind == catalog.Literal && (w.Text == "none" || w.Text == "true" || w.Text == "false") {
+			return
+		}
+		s := r.child(false)
+		r.shellText(w, s, at)
+	case catalog.Program:
+		r.program(w, v)
+	case catalog.Read, catalog.Write, catalog.Delete, catalog.Config, catalog.Plugin, catalog.Script:
+		r.path(role, w)
+	case catalog.Host, catalog.URL:
+		r.host(w)
+	case catalog.Code:
+		r.code(arg, w, at)
+	}
+}
+
+// standardInput reads what a call takes from its standard input.
+func (r *reader) standardInput(u *catalog.Use) {
+	at := r.key
+	if r.stdin.at >= 0 {
+		at = r.stdin.at
+	}
+	switch u.Stdin {
+	case catalog.Shell, catalog.RemoteShell:
+		switch r.stdin.kind {
+		case literalInput:
+			s := r.child(u.Stdin == catalog.RemoteShell)
+			s.stdin = source{kind: unknownInput, at: -1}
+			s.known = true
+			r.shellText(catalog.Word{Text: r.stdin.text, Template: r.stdin.text}, s, at)
+		case inherited:
+			r.out.Effects |= detail.Door
+			if u.Stdin == catalog.Shell {
+				r.unknown(-1, "interactive", r.out.Program+" reads commands from the terminal")
+			}
+		default:
+			r.unknown(-1, "open-input", "what "+r.out.Program+" reads as commands is not known")
+		}
+	case catalog.Code:
+		switch r.stdin.kind {
+		case literalInput:
+			word := catalog.Word{Text: r.stdin.text}
+			if strings.ContainsRune(r.stdin.text, catalog.Hole) {
+				word = catalog.Word{Kind: catalog.Partial, Template: r.stdin.text, Shown: r.stdin.text}
+			}
+			r.code(u.StdinArg, word, at)
+		case inherited:
+			r.out.Effects |= detail.Door
+			r.unknown(-1, "interactive", r.out.Program+" reads its program from the terminal")
+		default:
+			r.unknown(-1, "open-input", "the program that "+r.out.Program+" reads is not known")
+		}
+	}
+}
+
+// variables follows the variables that are set for the call.
+func (r *reader) variables(program string, builtin bool) {
+	s := r.call.scope
+	if builtin && len(r.call.env) == 0 || len(s.env) == 0 && len(r.call.env) == 0 {
+		return
+	}
+	for _, list := range [2][]setting{s.env, r.call.env} {
+		for _, e := range list {
+			r.variable(e, program, builtin)
+		}
+	}
+}
+
+func (r *reader) variable(e setting, program string, builtin bool) {
+	if builtin {
+		return
+	}
+	effect := r.catalog.Variable(e.name, program)
+	literalValue := e.value.Kind == catalog.Literal
+	if effect == catalog.Harmless || literalValue && (e.value.Text == "" && effect != catalog.Library || e.value.Text == "/dev/null") {
+		return
+	}
+	switch effect {
+	case catalog.Library:
+		r.unknown(0, "variable", e.name+" changes which code runs")
+	case catalog.Configures:
+		r.unknown(0, "variable", e.name+" changes the configuration, which can start programs")
+	case catalog.ShellText:
+		child := r.child(false)
+		child.env = nil // the variable would be found again and again
+		r.shellText(e.value, child, r.key)
+	case catalog.ProgramPath:
+		many := catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)}
+		child := r.child(false)
+		child.env = nil
+		r.command(call{words: []catalog.Word{e.value, many}, at: r.key, scope: child, external: true})
+	case catalog.WritesFile:
+		if literalValue && !strings.HasPrefix(e.value.Text, "/") && len(e.value.Text) < 6 && !strings.Contains(e.value.Text, ".") {
+			return // a level or a switch: the output goes to standard error
+		}
+		r.out.Effects |= detail.Writes
+		r.path(catalog.Write, e.value)
+	case catalog.ContactsHost:
+		if r.out.Effects.Has(detail.Contacts) {
+			r.host(e.value)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+// Package code reads program text in languages other than the shell, as far as
+// it is literal: which commands it would start, which files it would read,
+// write, empty or delete, whom it would contact. It owns the scanners of those
+// languages.
+//
+// It leaves out the shell itself (what a text hands to a shell is returned as
+// text, for the caller to read), the options of the programs that run these
+// languages, and any verdict. Nothing is executed, opened or evaluated.
+//
+// Two kinds of languages are kept apart. Small languages (sed, awk, SQL, jq and
+// the like) can be read completely, and a Finding says so. In languages for
+// general use a harmless look proves nothing: there a Finding is never
+// complete, and what it reports is caution.
+package code
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxText is the length in bytes of the longest text that is read. A longer
+// one is unknown as a whole.
+const MaxText = 64 << 10
+
+// Finding is what a text would do, as far as its literal parts show. The zero
+// Finding is "unknown": nothing was seen and nothing is proven.
+type Finding struct {
+	Shell []string   // literal text that it hands to a shell, in order of occurrence
+	Argv  [][]string // literal argument lists that it starts without a shell
+
+	Reads   []string // literal paths that it reads
+	Writes  []string // literal paths that it creates or changes
+	Deletes []string // literal paths that it deletes
+	Empties []string // literal paths that it empties without writing anything new
+	Hosts   []string // literal hosts or URLs that it contacts or listens on
+
+	// Effects that were seen, with or without a literal path or host.
+	Write, Destroy, Network, Privilege bool
+
+	// Starts: it starts something that is not literal, in a shell or without.
+	Starts bool
+
+	// Complete: the fields above are all that the text does besides computing
+	// and printing. Otherwise it may do anything else too.
+	Complete bool
+}
+
+// Lang is a language that Read can read. The zero Lang is none.
+type Lang uint8
+
+// The languages. SQL stands for any dialect and is complete only where the
+// dialects agree; Postgres has the backslash commands of psql, MySQL those of
+// the mysql client, SQLite the dot commands of sqlite3. Ed is the script of ed
+// or red; Vim holds Ex commands as after vim -c and in ex scripts.
+const (
+	_ Lang = iota
+	Sed
+	Awk
+	Python
+	Perl
+	Ruby
+	Node
+	PHP
+	Lua
+	SQL
+	Postgres
+	MySQL
+	SQLite
+	Mongo
+	Redis
+	Ed
+	Vim
+	Gdb
+	Jq
+	Yq
+	Bc
+	Dc
+	langs
+)
+
+// names are the lower-case names of the languages, in the order of the
+// constants.
+var names = [langs]string{
+	"", "sed", "awk", "python", "perl", "ruby", "node", "php", "lua", "sql", "postgres", "mysql", "sqlite",
+	"mongo", "redis", "ed", "vim", "gdb", "jq", "yq", "bc", "dc",
+}
+
+// String gives the lower-case name, "unknown" for a value that is no language.
+func (l Lang) String() string {
+	if l == 0 || l >= langs {
+		return "unknown"
+	}
+	return names[l]
+}
+
+// ParseLang gives the language of a lower-case name.
+func ParseLang(name string) (Lang, bool) {
+	if name == "" {
+		return 0, false
+	}
+	i := slices.Index(names[:], name)
+	return Lang(max(i, 0)), i > 0
+}
+
+// Read reads a text. It never panics and needs time linear in the length of
+// the text. A text that is longer than MaxText, that is not valid UTF-8 or that
+// holds a NUL byte gives the zero Finding.
+func Read(lang Lang, text string) Finding {
+	return read(lang, text, 0)
+}
+
+// maxNest is how deep a text may be held in a string of another one.
+const maxNest = 4
+
+func read(lang Lang, text string, nest int) Finding {
+	var f Finding
+	if len(text) > MaxText || nest > maxNest || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+		return f
+	}
+	switch lang {
+	case Sed:
+		f.Complete = readSed(&f, text)
+	case Awk:
+		f.Complete = readAwk(&f, text)
+	case SQL, Postgres, MySQL, SQLite:
+		f.Complete = readSQL(&f, lang, text, nest)
+	case Mongo:
+		f.Complete = readMongo(&f, text)
+	case Redis:
+		f.Complete = readRedis(&f, text)
+	case Ed:
+		f.Complete = readEd(&f, text)
+	case Vim:
+		f.Complete = readVim(&f, text, nest)
+	case Gdb:
+		f.Complete = readGdb(&f, text, nest)
+	case Jq:
+		f.Complete = readJq(text)
+	case Yq:
+		f.Complete = readYq(&f, text)
+	case Bc:
+		f.Complete = readBc(text)
+	case Dc:
+		f.Complete = readDc(&f, text)
+	case Python:
+		readPython(&f, text, nest)
+	case Perl:
+		readPerl(&f, text, nest)
+	case Ruby:
+		readRuby(&f, text, nest)
+	case Node:
+		readNode(&f, text, nest)
+	case PHP:
+		readPHP(&f, text, nest)
+	case Lua:
+		readLua(&f, text, nest)
+	}
+	f.Complete = f.Complete && !f.Starts
+	return f
+}
+
+// shell records text for a shell.
+func (f *Finding) shell(text string) { f.Shell = append(f.Shell, text) }
+
+// argv records an argument list; an empty one starts nothing that is known.
+func (f *Finding) argv(list []string) {
+	if len(list) == 0 {
+		f.Starts = true
+		return
+	}
+	f.Argv = append(f.Argv, list)
+}
+
+// reads records a path that is read, when it is literal.
+func (f *Finding) reads(path string, literal bool) {
+	if literal && !standard(path) {
+		f.Reads = append(f.Reads, path)
+	}
+}
+
+// writes records a path that is created or changed.
+func (f *Finding) writes(path string, literal bool) {
+	if literal && standard(path) {
+		return
+	}
+	f.Write = true
+	if literal {
+		f.Writes = append(f.Writes, path)
+	}
+}
+
+// deletes records a path that is deleted.
+func (f *Finding) deletes(path string, literal bool) {
+	f.Write, f.Destroy = true, true
+	if literal {
+		f.Deletes = append(f.Deletes, path)
+	}
+}
+
+// empties records a path that is truncated to nothing.
+func (f *Finding) empties(path string, literal bool) {
+	f.Write, f.Destroy = true, true
+	if literal {
+		f.Empties = append(f.Empties, path)
+	}
+}
+
+// contacts records a host or URL.
+func (f *Finding) contacts(host string, literal bool) {
+	f.Network = true
+	if literal && host != "" {
+		f.Hosts = append(f.Hosts, host)
+	}
+}
+
+// merge adds what another finding saw, except whether it was complete.
+func (f *Finding) merge(g Finding) {
+	f.Shell = append(f.Shell, g.Shell...)
+	f.Argv = append(f.Argv, g.Argv...)
+	f.Reads = append(f.Reads, g.Reads...)
+	f.Writes = append(f.Writes, g.Writes...)
+	f.Deletes = append(f.Deletes, g.Deletes...)
+	f.Empties = append(f.Empties, g.Empties...)
+	f.Hosts = append(f.Hosts, g.Hosts...)
+	f.Write = f.Write || g.Write
+	f.Destroy = f.Destroy || g.Destroy
+	f.Network = f.Network || g.Network
+	f.Privilege = f.Privilege || g.Privilege
+	f.Starts = f.Starts || g.Starts
+}
+
+// standard reports whether a path names a stream that is open already or the
+// null device.
+func standard(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty", "/dev/fd/0", "/dev/fd/1", "/dev/fd/2":
+		return true
+	}
+	return false
+}
+
+// isURL reports whether a string looks like a URL of a network scheme.
+func isURL(s string) bool {
+	scheme, rest, found := strings.Cut(s, "://")
+	if !found || rest == "" || scheme == "" {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "file", "data", "php", "zip", "phar", "glob":
+		return false
+	}
+	for i := 0; i < len(scheme); i++ {
+		if !isWord(scheme[i]) && scheme[i] != '+' && scheme[i] != '.' && scheme[i] != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// isWord reports whether a byte can be inside of a name. Bytes above ASCII
+// count: where they occur they belong to names or to data.
+func isWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= utf8.RuneSelf }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }

@@ -1,0 +1,266 @@
+package reading
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"vogt/internal/catalog"
+	"vogt/internal/detail"
+	"vogt/internal/reading/code"
+)
+
+// absolute makes a path absolute and clean as far as base is known.
+func (w *walker) absolute(p, base string, s *scope) string {
+	switch {
+	case p == "":
+		return p
+	case strings.HasPrefix(p, "/"):
+		return path.Clean(p)
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		if s.home != "" {
+			return path.Join(s.home, p[1:])
+		}
+		return "~" + strings.TrimSuffix(path.Clean("/"+p[1:]), "/")
+	case strings.HasPrefix(p, "$"), strings.HasPrefix(p, "~"), strings.HasPrefix(p, "…"):
+		return p
+	case base == "":
+		return path.Clean(p)
+	case strings.HasPrefix(base, "~"):
+		return "~" + strings.TrimSuffix(path.Clean("/"+base[1:]+"/"+p), "/")
+	}
+	return path.Join(base, p)
+}
+
+// path adds a file with its role.
+func (r *reader) path(role catalog.Role, w catalog.Word) {
+	if r.out.Remote {
+		return // a path of another host
+	}
+	if w.Shown == processShown {
+		if role == catalog.Script {
+			r.unknown(-1, "open-input", "what runs comes from a command")
+		}
+		return
+	}
+	text := pathText(w)
+	if text == "" || text == "-" {
+		if role == catalog.Script {
+			r.unknown(-1, "open-input", "what runs comes from standard input")
+		}
+		return
+	}
+	full := r.absolute(text, r.base, r.call.scope)
+	p := &r.out.Paths
+	if w.Kind == catalog.Literal && notFile(full) {
+		return
+	}
+	if w.Kind != catalog.Literal {
+		p.Unknown = true
+	}
+	switch role {
+	case catalog.Read, catalog.Script, catalog.Config, catalog.Plugin:
+		p.Reads = append(p.Reads, full)
+	case catalog.Write:
+		p.Writes = append(p.Writes, full)
+		if strings.HasPrefix(full, "/dev/") {
+			r.out.Effects |= detail.Destroys
+		}
+	case catalog.Empty, catalog.Device:
+		p.Writes = append(p.Writes, full)
+	case catalog.Delete:
+		p.Deletes = append(p.Deletes, full)
+	}
+}
+
+// host adds a host or the host of a URL.
+func (r *reader) host(w catalog.Word) {
+	text := pathText(w)
+	if w.Kind == catalog.Literal && w.Text == "" {
+		return
+	}
+	r.out.Hosts = append(r.out.Hosts, hostOf(text))
+}
+
+// hostOf is the host that a URL or a host with user, port and path names.
+func hostOf(text string) string {
+	if i := strings.Index(text, "://"); i >= 0 {
+		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+			return strings.ToLower(u.Hostname())
+		}
+		text = text[i+3:]
+	}
+	text, _, _ = strings.Cut(text, "/")
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		text = text[i+1:]
+	}
+	if i := strings.IndexByte(text, ':'); i > 0 && strings.Count(text, ":") == 1 {
+		text = text[:i]
+	}
+	return strings.ToLower(text)
+}
+
+// remotePath adds host:path, a URL or a local path.
+func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
+	text := templateOf(w)
+	remote := strings.Contains(text, "://")
+	if colon := strings.IndexByte(text, ':'); !remote && colon > 1 {
+		slash := strings.IndexByte(text, '/')
+		remote = slash < 0 || slash > colon
+	}
+	switch {
+	case strings.HasPrefix(text, "file://"):
+		r.path(catalog.Read, catalog.Word{Text: strings.TrimPrefix(text, "file://")})
+	case strings.Contains(text, "ext::"):
+		// A transport of git that runs any command.
+		r.unknown(-1, "transport", "the transport ext:: runs a command")
+	case remote:
+		r.out.Effects |= detail.Contacts
+		r.out.Hosts = append(r.out.Hosts, hostOf(strings.TrimPrefix(strings.ReplaceAll(text, string(catalog.Hole), "…"), "git+")))
+	case w.Kind != catalog.Literal && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "."):
+		r.out.Effects |= detail.Contacts // it may name a host
+		if role == catalog.RemoteWrite {
+			r.path(catalog.Write, w)
+		}
+	case role == catalog.RemoteWrite:
+		r.path(catalog.Write, w)
+	case role == catalog.RemoteRead, strings.ContainsAny(text, "/.~"):
+		r.path(catalog.Read, w)
+	}
+}
+
+// code reads a program text of another language.
+func (r *reader) code(language string, word catalog.Word, at int) {
+	lang, ok := code.ParseLang(language)
+	if !ok {
+		r.foreignShell(language, word, at)
+		return
+	}
+	f := code.Read(lang, templateOf(word))
+	if !f.Complete || word.Kind != catalog.Literal {
+		r.unknown(-1, "code", "what the "+language+" text does is not fully known")
+	}
+	if f.Write {
+		r.out.Effects |= detail.Writes
+	}
+	if f.Destroy {
+		r.out.Effects |= detail.Writes | detail.Destroys
+	}
+	if f.Network {
+		r.out.Effects |= detail.Contacts
+	}
+	if f.Privilege {
+		r.out.Effects |= detail.Privileged
+	}
+	for _, p := range f.Reads {
+		r.path(catalog.Read, catalog.Word{Text: p})
+	}
+	for _, p := range f.Writes {
+		if !catalog.NoFile(p) {
+			r.out.Effects |= detail.Writes
+			r.path(catalog.Write, catalog.Word{Text: p})
+		}
+	}
+	for _, p := range f.Empties {
+		r.out.Effects |= detail.Writes | detail.Destroys
+		r.path(catalog.Empty, catalog.Word{Text: p})
+	}
+	for _, p := range f.Deletes {
+		r.out.Effects |= detail.Writes | detail.Destroys
+		r.path(catalog.Delete, catalog.Word{Text: p})
+	}
+	for _, h := range f.Hosts {
+		r.out.Effects |= detail.Contacts
+		r.host(catalog.Word{Text: h})
+	}
+	for _, text := range f.Shell {
+		s := r.child(r.out.Remote)
+		r.shellText(catalog.Word{Text: text}, s, at)
+	}
+	for _, argv := range f.Argv {
+		words := make([]catalog.Word, len(argv))
+		for i, a := range argv {
+			words[i] = catalog.Word{Text: a}
+		}
+		r.command(call{words: words, at: at, scope: r.child(r.out.Remote), external: true})
+	}
+	if f.Starts {
+		child := r.child(false)
+		r.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: child.via, Depth: child.depth}, at)
+	}
+}
+
+// rate gives a call its risk: the catalog's word, raised by what it does
+// (the floors that no entry lowers).
+func (w *walker) rate(c *Call, s *scope) {
+	risk := max(detail.Low, c.Use.Risk)
+	floor := func(when bool, level detail.Risk) {
+		if when {
+			risk = max(risk, level)
+		}
+	}
+	e := c.Effects
+	floor(!e.Inert(), detail.Medium)
+	floor(e.Has(detail.Opaque|detail.Executes|detail.Contacts|detail.Destroys|detail.Door|detail.Secrets), detail.High)
+	floor(e.Has(detail.Privileged), detail.Critical)
+	home := s.home
+	for _, p := range c.Paths.Reads {
+		switch {
+		case w.catalog.Credential(p, home):
+			c.Effects |= detail.Secrets
+			risk = max(risk, detail.High)
+		case !within(p, w.place.Cwd) && !w.catalog.Documentation(p):
+			risk = max(risk, detail.Medium)
+		}
+	}
+	for _, list := range [2][]string{c.Paths.Writes, c.Paths.Deletes} {
+		for _, p := range list {
+			if kind := w.catalog.Sink(p, home); kind != "" {
+				c.Paths.Sinks = append(c.Paths.Sinks, p)
+				risk = max(risk, detail.High)
+			}
+			floor(!within(p, w.place.Cwd), detail.High)
+			floor(w.catalog.Credential(p, home), detail.Critical)
+		}
+	}
+	for _, p := range c.Paths.Deletes {
+		floor(irreplaceable(p, w.place.Cwd, home) || !within(p, w.place.Cwd), detail.Critical)
+	}
+	for _, p := range c.Paths.Writes {
+		floor(strings.HasPrefix(p, "/dev/") && !notFile(p), detail.Critical)
+	}
+	floor(c.Paths.Unknown && e.Has(detail.Writes), detail.High)
+	c.Risk = risk
+}
+
+// within reports whether an absolute path lies in a folder. A path that is
+// not absolute lies in the working directory unless it climbs out of it.
+func within(p, folder string) bool {
+	if !strings.HasPrefix(p, "/") {
+		return p != ".." && !strings.HasPrefix(p, "../") && !strings.HasPrefix(p, "~") && !strings.HasPrefix(p, "$") && !strings.HasPrefix(p, "…")
+	}
+	return folder != "" && (p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/"))
+}
+
+// irreplaceable reports whether deleting the path takes everything: a root, a
+// home, the working directory or what contains it, a repository.
+func irreplaceable(p, cwd, home string) bool {
+	bare := strings.TrimSuffix(strings.TrimSuffix(p, "**"), "*")
+	bare = strings.TrimSuffix(bare, "/")
+	switch bare {
+	case "", ".", "..", "~", "$HOME", home, cwd:
+		return true
+	}
+	if path.Base(bare) == ".git" {
+		return true
+	}
+	if strings.HasPrefix(bare, "/") && strings.Count(bare, "/") == 1 {
+		return true // a folder at the top of the system
+	}
+	return cwd != "" && strings.HasPrefix(cwd, bare+"/")
+}
+
+// foreignShell reads a text of a shell of Windows.
+func (r *reader) foreignShell(language string, word catalog.Word, at int) {
+	r.unknown(-1, "code", "the "+language+" text is not understood")
+}

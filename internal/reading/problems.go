@@ -1,0 +1,94 @@
+package reading
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/detail"
+)
+
+// inspect reports characters that make a text look like another one. They
+// have no effect on what is read.
+func (w *walker) inspect(text string) {
+	plainText := true
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			plainText = false
+			break
+		}
+	}
+	if plainText {
+		return
+	}
+	inWord, latin, other, at := false, false, rune(0), 0
+	flush := func() {
+		if inWord && latin && other != 0 {
+			w.problem(at, "mixed-script", fmt.Sprintf("a word mixes Latin letters with %q (U+%04X), which may look like one", other, other))
+		}
+		inWord, latin, other = false, false, 0
+	}
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError:
+			w.problem(i, "invalid-utf8", "the text is not valid UTF-8")
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c:
+			w.problem(i, "bidi", fmt.Sprintf("U+%04X changes the direction in which the text is shown", r))
+		case unicode.Is(unicode.Cf, r) || r == 0x00ad || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0:
+			w.problem(i, "invisible", fmt.Sprintf("U+%04X is not visible", r))
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			w.problem(i, "control", fmt.Sprintf("the control character U+%04X may hide or change what is shown", r))
+		case unicode.Is(unicode.Zs, r) && r != ' ':
+			w.problem(i, "blank", fmt.Sprintf("U+%04X looks like a blank but does not separate words", r))
+		case strings.ContainsRune("“”„‟‘’‚‛«»", r):
+			w.problem(i, "quote", fmt.Sprintf("%q is no quote for a shell", r))
+		}
+		if !unicode.IsLetter(r) {
+			flush()
+			continue
+		}
+		if !inWord {
+			inWord, at = true, i
+		}
+		switch {
+		case unicode.Is(unicode.Latin, r):
+			latin = true
+		case unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee):
+			other = r
+		}
+	}
+	flush()
+}
+
+// differences marks what the parser and bash read differently.
+func (w *walker) differences(text string) {
+	if !utf8.ValidString(text) {
+		w.add(Call{Effects: detail.Opaque, Risk: detail.High}, 0)
+	}
+}
+
+func (w *walker) parseProblem(err error) {
+	at := 0
+	var parse syntax.ParseError
+	var lang syntax.LangError
+	switch {
+	case errors.As(err, &parse):
+		at = int(parse.Pos.Offset())
+	case errors.As(err, &lang):
+		at = int(lang.Pos.Offset())
+	}
+	w.problem(at, "syntax", errText(err))
+}
+
+// errText is a parser's message without its place.
+func errText(err error) string {
+	var parse syntax.ParseError
+	if errors.As(err, &parse) {
+		return parse.Text
+	}
+	return err.Error()
+}

@@ -1,0 +1,229 @@
+package reading
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/catalog"
+)
+
+// knowledge says how much of a variable's value is known. The zero value is
+// nothing.
+type knowledge uint8
+
+const (
+	anything  knowledge = iota
+	literal             // all of it
+	number              // an integer
+	absolute            // it begins with a slash
+	plainWord           // one word that is no option
+)
+
+// value is what is known of a variable.
+type value struct {
+	known knowledge
+	text  string
+	// assoc is an associative array, whose subscripts are not arithmetic.
+	assoc bool
+	// arith has the integer attribute: what is assigned is evaluated.
+	arith bool
+}
+
+// join is what is known when either a or b holds.
+func (a value) join(b value) value {
+	if a == b {
+		return a
+	}
+	numeric := func(v value) bool { return v.known == number || v.known == literal && isInteger(v.text) }
+	out := value{assoc: a.assoc && b.assoc, arith: a.arith || b.arith}
+	switch {
+	case numeric(a) && numeric(b):
+		out.known = number
+	case (a.known == absolute || a.known == literal && strings.HasPrefix(a.text, "/")) &&
+		(b.known == absolute || b.known == literal && strings.HasPrefix(b.text, "/")):
+		out.known = absolute
+	}
+	return out
+}
+
+// isInteger reports whether s is a decimal number that arithmetic takes as it
+// stands.
+func isInteger(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
+	return s != "" && len(s) < 19 && strings.Trim(s, "0123456789") == ""
+}
+
+// setting is a variable of the environment that matters to programs.
+type setting struct {
+	name  string
+	value catalog.Word
+}
+
+// scope is the state of one shell as far as it is known.
+type scope struct {
+	vars  map[string]value
+	funcs map[string]*syntax.Stmt
+	alias map[string]bool
+	env   []setting      // exported, in order
+	args  []catalog.Word // positional parameters, nil when unknown
+	known bool           // args are known
+	cwd   string         // empty when unknown
+	cwdOK bool           // cwd is certain, or was never changed
+	home  string
+
+	remote  bool // another host or a container
+	via     string
+	depth   int
+	stdin   source
+	pin     int  // offset that everything here stands at, or -1
+	posix   bool // sh, not bash
+	dead    bool // what follows never runs
+	calls   []string
+	errexit bool
+}
+
+// sourceKind says what standard input is.
+type sourceKind uint8
+
+const (
+	inherited sourceKind = iota // the terminal or nothing
+	unknownInput
+	literalInput // text holds it, holes included
+	fileInput    // a file
+)
+
+type source struct {
+	kind sourceKind
+	text string
+	at   int // offset of a here-document's body, or -1
+	net  bool
+}
+
+func newScope(at Place) *scope {
+	return &scope{cwd: cleanAbs(at.Cwd), cwdOK: at.Cwd != "", home: cleanAbs(at.Home), pin: -1, stdin: source{at: -1}}
+}
+
+func cleanAbs(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		return ""
+	}
+	return path.Clean(p)
+}
+
+// sub is a copy for a subshell: what changes there does not come back.
+func (s *scope) sub() *scope {
+	c := *s
+	c.vars = cloneMap(s.vars)
+	c.funcs = cloneMap(s.funcs)
+	c.alias = cloneMap(s.alias)
+	c.env = s.env[:len(s.env):len(s.env)]
+	return &c
+}
+
+func cloneMap[V any](m map[string]V) map[string]V {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]V, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// join makes s what holds after either s or o.
+func (s *scope) join(o *scope) {
+	for name, v := range s.vars {
+		s.vars[name] = v.join(o.lookup(name))
+	}
+	for name, v := range o.vars {
+		if _, ok := s.vars[name]; !ok {
+			s.set(name, v.join(s.lookup(name)))
+		}
+	}
+	for name, body := range o.funcs {
+		if s.funcs[name] == nil {
+			s.define(name, body)
+		}
+	}
+	for name := range o.alias {
+		s.aliased(name)
+	}
+	for _, e := range o.env {
+		s.export(e.name, e.value)
+	}
+	if s.cwd != o.cwd || s.cwdOK != o.cwdOK {
+		s.cwd, s.cwdOK = "", false
+	}
+	s.dead = s.dead && o.dead
+}
+
+func (s *scope) equal(o *scope) bool {
+	if len(s.vars) != len(o.vars) || s.cwd != o.cwd || s.cwdOK != o.cwdOK || len(s.funcs) != len(o.funcs) || len(s.env) != len(o.env) {
+		return false
+	}
+	for name, v := range s.vars {
+		if o.vars[name] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scope) set(name string, v value) {
+	if s.vars == nil {
+		s.vars = map[string]value{}
+	}
+	s.vars[name] = v
+}
+
+func (s *scope) define(name string, body *syntax.Stmt) {
+	if s.funcs == nil {
+		s.funcs = map[string]*syntax.Stmt{}
+	}
+	s.funcs[name] = body
+}
+
+func (s *scope) aliased(name string) {
+	if s.alias == nil {
+		s.alias = map[string]bool{}
+	}
+	s.alias[name] = true
+}
+
+// export notes a variable that matters to programs; the same value twice is
+// one.
+func (s *scope) export(name string, w catalog.Word) {
+	for _, e := range s.env {
+		if e.name == name && e.value == w {
+			return
+		}
+	}
+	s.env = append(s.env, setting{name, w})
+}
+
+// lookup is what is known of a variable.
+func (s *scope) lookup(name string) value {
+	if v, ok := s.vars[name]; ok {
+		return v
+	}
+	switch name {
+	case "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "SRANDOM", "EPOCHSECONDS", "#", "?", "$", "!":
+		return value{known: number}
+	case "HOME":
+		if s.home != "" {
+			return value{known: literal, text: s.home}
+		}
+		return value{known: absolute}
+	case "PWD":
+		if s.cwd != "" && s.cwdOK {
+			return value{known: literal, text: s.cwd}
+		}
+		return value{known: absolute}
+	case "OLDPWD":
+		return value{known: absolute}
+	}
+	return value{}
+}

@@ -1,0 +1,505 @@
+package reading
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"vogt/internal/catalog"
+	"vogt/internal/detail"
+)
+
+// walker evaluates one text.
+type walker struct {
+	rd      *Reader
+	catalog *catalog.Catalog
+	reading *Reading
+	collect *collector
+	place   Place
+	text    string // what is being walked, for showing parts of it
+	steps   int
+	xtrace  bool
+	quiet   int // above zero while a loop is walked only to learn what it assigns
+	output  source
+	seen    map[string]bool
+}
+
+// collector gathers calls; keys are where they belong in the text.
+type collector struct {
+	calls  []Call
+	keys   []int
+	sorted bool
+}
+
+func (c *collector) sort() {
+	if slices.IsSorted(c.keys) {
+		return
+	}
+	order := make([]int, len(c.keys))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return c.keys[a] - c.keys[b] })
+	calls := make([]Call, len(order))
+	for i, k := range order {
+		calls[i] = c.calls[k]
+	}
+	c.calls = calls
+	c.keys = nil
+}
+
+func newWalker(rd *Reader, r *Reading, at Place) *walker {
+	return &walker{rd: rd, catalog: rd.catalog, reading: r, collect: &collector{}, place: at}
+}
+
+// add records a call and returns its index in the current collector.
+func (w *walker) add(c Call, key int) int {
+	if w.quiet > 0 {
+		return -1
+	}
+	if len(w.collect.calls) >= maxCalls {
+		w.collect.calls[0].Effects |= detail.Opaque
+		w.collect.calls[0].Risk = max(w.collect.calls[0].Risk, detail.High)
+		w.problem(key, "too-many", "the text has more commands than are read")
+		return -1
+	}
+	c.Offset = key
+	w.collect.calls = append(w.collect.calls, c)
+	w.collect.keys = append(w.collect.keys, key)
+	return len(w.collect.calls) - 1
+}
+
+// opaque records that something cannot be known.
+func (w *walker) opaque(at int, key, text string) {
+	w.add(Call{Effects: detail.Opaque, Risk: detail.High}, at)
+	w.problem(at, key, text)
+}
+
+func (w *walker) problem(at int, key, text string) {
+	if w.quiet > 0 {
+		return
+	}
+	id := key + "\x00" + text
+	if w.seen[id] {
+		return
+	}
+	if w.seen == nil {
+		w.seen = map[string]bool{}
+	}
+	if len(w.seen) < 64 {
+		w.seen[id] = true
+		w.reading.Problems = append(w.reading.Problems, Problem{Offset: at, Key: key, Text: text})
+	}
+}
+
+// step counts work. Past the limit nothing more is read and the text is opaque.
+func (w *walker) step() bool {
+	w.steps++
+	if w.steps == maxSteps {
+		quiet := w.quiet
+		w.quiet = 0
+		w.opaque(0, "too-much", "the text needs more work than is spent on one")
+		w.quiet = quiet
+	}
+	return w.steps < maxSteps
+}
+
+// source is the text of a part of what is being walked.
+func (w *walker) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(w.text) || from > to {
+		return "…"
+	}
+	if to-from > 200 {
+		return w.text[from:from+200] + "…"
+	}
+	return w.text[from:to]
+}
+
+func (w *walker) stmts(list []*syntax.Stmt, s *scope) {
+	for _, st := range list {
+		w.stmt(st, s)
+	}
+}
+
+func (w *walker) stmt(st *syntax.Stmt, s *scope) {
+	if !w.step() {
+		return
+	}
+	if st.Background || st.Coprocess {
+		s = s.sub()
+		if s.stdin.kind == inherited {
+			s.stdin = source{kind: inherited, at: -1}
+		}
+	}
+	var red redirections
+	if len(st.Redirs) > 0 {
+		red = w.redirections(st.Redirs, s)
+	}
+	switch c := st.Cmd.(type) {
+	case nil:
+		w.bare(&red, s, s.at(st.Pos()))
+		return
+	case *syntax.CallExpr:
+		w.callExpr(c, &red, s)
+		return
+	case *syntax.DeclClause:
+		w.declare(c, &red, s)
+		return
+	case *syntax.FuncDecl:
+		w.funcDecl(c, st, s)
+		return
+	}
+	if red.any {
+		w.bare(&red, s, s.at(st.Pos()))
+		if red.stdin.kind != inherited {
+			before := s.stdin
+			s.stdin = red.stdin
+			defer func() { s.stdin = before }()
+		}
+	}
+	w.output = source{kind: unknownInput, at: -1}
+	w.compound(st.Cmd, s)
+}
+
+func (w *walker) compound(cmd syntax.Command, s *scope) {
+	switch c := cmd.(type) {
+	case *syntax.Block:
+		w.stmts(c.Stmts, s)
+	case *syntax.Subshell:
+		w.stmts(c.Stmts, s.sub())
+	case *syntax.BinaryCmd:
+		w.binary(c, s)
+	case *syntax.IfClause:
+		w.ifClause(c, s)
+	case *syntax.WhileClause:
+		w.loop(s, func(s *scope) {
+			w.stmts(c.Cond, s)
+			w.stmts(c.Do, s)
+		})
+	case *syntax.ForClause:
+		w.forClause(c, s)
+	case *syntax.CaseClause:
+		w.caseClause(c, s)
+	case *syntax.ArithmCmd:
+		if c.Unsigned {
+			w.opaque(s.at(c.Pos()), "not-bash", "this arithmetic belongs to another shell")
+		}
+		w.arithmetic(c.X, s)
+	case *syntax.LetClause:
+		// `let` counts as a program, `((` does not.
+		w.add(Call{Program: "let", Words: []catalog.Word{{Text: "let"}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd}, s.at(c.Pos()))
+		for _, x := range c.Exprs {
+			w.arithmetic(x, s)
+		}
+	case *syntax.TestClause:
+		w.test(c.X, s)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			w.stmt(c.Stmt, s)
+		}
+	case *syntax.CoprocClause:
+		sub := s.sub()
+		sub.stdin = source{kind: unknownInput, at: -1}
+		w.stmt(c.Stmt, sub)
+	case *syntax.FuncDecl:
+		w.funcDecl(c, nil, s)
+	default:
+		w.opaque(s.at(cmd.Pos()), "unknown-syntax", "this construct is not understood")
+	}
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		left := s.sub()
+		w.output = source{kind: unknownInput, at: -1}
+		w.stmt(c.X, left)
+		out := w.output
+		if _, simple := c.X.Cmd.(*syntax.CallExpr); !simple {
+			if inner, ok := c.X.Cmd.(*syntax.BinaryCmd); !ok || inner.Op != syntax.Pipe {
+				out = source{kind: unknownInput, at: -1}
+			}
+		}
+		right := s.sub()
+		right.stdin = out
+		if right.stdin.kind == inherited {
+			right.stdin = source{kind: unknownInput, at: -1}
+		}
+		w.stmt(c.Y, right)
+	default:
+		w.stmt(c.X, s)
+		after := s.sub()
+		w.stmt(c.Y, s)
+		if c.Op == syntax.OrStmt || c.Op == syntax.AndStmt {
+			s.join(after)
+		}
+		w.output = source{kind: unknownInput, at: -1}
+	}
+}
+
+func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
+	w.stmts(c.Cond, s)
+	other := s.sub()
+	w.stmts(c.Then, s)
+	for c.Else != nil {
+		c = c.Else
+		if len(c.Cond) > 0 {
+			w.stmts(c.Cond, other)
+		}
+		if len(c.Cond) == 0 {
+			w.stmts(c.Then, other)
+			s.join(other)
+			return
+		}
+		branch := other.sub()
+		w.stmts(c.Then, branch)
+		s.join(branch)
+	}
+	s.join(other)
+}
+
+func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
+	w.single(c.Word, s)
+	before := s.sub()
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			w.single(p, s)
+		}
+		branch := before.sub()
+		if item.Op != syntax.Break {
+			branch = s.sub() // the branch before may fall through
+		}
+		w.stmts(item.Stmts, branch)
+		s.join(branch)
+	}
+}
+
+// loop walks a body that may run any number of times. It is first walked
+// quietly until what it assigns no longer changes anything that is known.
+func (w *walker) loop(s *scope, body func(*scope)) {
+	w.quiet++
+	for range 4 {
+		turn := s.sub()
+		body(turn)
+		merged := s.sub()
+		merged.join(turn)
+		if merged.equal(s) {
+			break
+		}
+		*s = *merged
+	}
+	w.quiet--
+	after := s.sub()
+	body(after)
+	s.join(after)
+}
+
+func (w *walker) forClause(c *syntax.ForClause, s *scope) {
+	if c.Braces {
+		w.opaque(s.at(c.Pos()), "not-bash", "this loop is deprecated syntax that shells read differently")
+	}
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		name := l.Name.Value
+		v := value{}
+		if l.InPos.IsValid() {
+			items := w.words(l.Items, s)
+			for i, item := range items.words {
+				one := valueOf(item)
+				if i == 0 {
+					v = one
+				} else {
+					v = v.join(one)
+				}
+			}
+			if len(items.words) == 1 && items.words[0].Kind != catalog.Literal && items.words[0].Kind != catalog.Partial {
+				v = value{}
+			}
+			if len(items.words) > 1 {
+				w.eachLiteral(items.words, name, &v)
+			}
+		}
+		if l.Name.Value == "IFS" || w.catalog.Matters(name) {
+			w.opaque(s.at(c.Pos()), "variable", "the loop sets "+name)
+		}
+		run := func(s *scope) {
+			s.set(name, v)
+			w.stmts(c.Do, s)
+		}
+		if len(l.Items) > 0 && v.known == literal {
+			s.set(name, v)
+		}
+		w.loop(s, run)
+	case *syntax.CStyleLoop:
+		w.arithmetic(l.Init, s)
+		w.loop(s, func(s *scope) {
+			w.arithmetic(l.Cond, s)
+			w.stmts(c.Do, s)
+			w.arithmetic(l.Post, s)
+		})
+	default:
+		w.opaque(s.at(c.Pos()), "unknown-syntax", "this loop is not understood")
+		w.stmts(c.Do, s.sub())
+	}
+}
+
+// eachLiteral keeps a loop's variable from looking like an option when no item
+// does: a value that begins with none of them stays one word.
+func (w *walker) eachLiteral(items []catalog.Word, name string, v *value) {
+	if v.known != anything {
+		return
+	}
+	_ = name
+	for _, item := range items {
+		if item.Kind != catalog.Literal || strings.HasPrefix(item.Text, "-") || strings.ContainsAny(item.Text, " \t\n*?[") || item.Text == "" {
+			return
+		}
+	}
+	v.known = plainWord
+}
+
+func (w *walker) funcDecl(c *syntax.FuncDecl, st *syntax.Stmt, s *scope) {
+	if c.Name == nil {
+		w.opaque(s.at(c.Pos()), "not-bash", "a function without a name belongs to another shell")
+		return
+	}
+	body := c.Body
+	_ = st
+	switch name := c.Name.Value; name {
+	case "command_not_found_handle":
+		// It runs when any later name is unknown: whatever it does may happen.
+		w.opaque(s.at(c.Pos()), "not-found-handler", "command_not_found_handle runs whenever a program is missing")
+		w.function(name, body, nil, s, s.at(c.Pos()))
+	default:
+		s.define(name, body)
+	}
+}
+
+// function walks the body of a function that is called.
+func (w *walker) function(name string, body *syntax.Stmt, args []catalog.Word, s *scope, at int) {
+	if len(s.calls) >= maxDepth {
+		w.opaque(at, "too-deep", "functions call each other deeper than is read")
+		return
+	}
+	if slices.Contains(s.calls, name) {
+		if s.pin >= 0 && w.forks(body, name) {
+			w.add(Call{Effects: detail.Destroys | detail.Opaque, Risk: detail.Critical}, at)
+			w.problem(at, "fork-bomb", name+" starts itself again without an end")
+			return
+		}
+		w.opaque(at, "recursion", name+" calls itself; how often is not known")
+		return
+	}
+	saved := *s
+	s.calls = append(s.calls[:len(s.calls):len(s.calls)], name)
+	s.args, s.known, s.pin = args, true, at
+	text := w.text
+	w.nest(at, func() { w.stmt(body, s) })
+	w.text = text
+	s.calls, s.args, s.known, s.pin = saved.calls, saved.args, saved.known, saved.pin
+}
+
+// forks reports whether a body starts the function in the background or in a
+// pipeline, so that each call leaves processes behind.
+func (w *walker) forks(body *syntax.Stmt, name string) bool {
+	found := false
+	calls := func(n syntax.Node) bool {
+		hit := false
+		syntax.Walk(n, func(n syntax.Node) bool {
+			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == name {
+				hit = true
+			}
+			return !hit
+		})
+		return hit
+	}
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			found = found || n.Background && calls(n)
+		case *syntax.BinaryCmd:
+			found = found || (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && calls(n)
+		}
+		return !found
+	})
+	return found
+}
+
+// nest gathers what f adds and puts it where at stands.
+func (w *walker) nest(at int, f func()) {
+	outer := w.collect
+	w.collect = &collector{}
+	f()
+	inner := w.collect
+	inner.sort()
+	w.collect = outer
+	for i := range inner.calls {
+		if len(outer.calls) >= maxCalls {
+			w.add(inner.calls[i], at)
+			return
+		}
+		inner.calls[i].Offset = at
+		outer.calls = append(outer.calls, inner.calls[i])
+		outer.keys = append(outer.keys, at)
+	}
+}
+
+// substitution walks $(…).
+func (w *walker) substitution(p *syntax.CmdSubst, s *scope) {
+	if p.TempFile || p.ReplyVar {
+		w.opaque(s.at(p.Pos()), "not-bash", "this substitution belongs to another shell")
+	}
+	out := w.output
+	sub := s.sub()
+	w.stmts(p.Stmts, sub)
+	w.output = out
+}
+
+// process walks <(…) and >(…).
+func (w *walker) process(p *syntax.ProcSubst, s *scope) {
+	out := w.output
+	sub := s.sub()
+	if p.Op == syntax.CmdOut {
+		sub.stdin = source{kind: unknownInput, at: -1}
+	}
+	w.stmts(p.Stmts, sub)
+	w.output = out
+}
+
+// shell walks a text that another shell reads. holes says that the text was
+// put together from parts that are not known.
+func (w *walker) shell(text string, s *scope, at int) {
+	if len(s.calls) >= maxDepth || s.depth > maxDepth {
+		w.opaque(at, "too-deep", "texts stand in each other deeper than is read")
+		return
+	}
+	if len(text) > MaxText {
+		w.opaque(at, "too-long", "the text is longer than is read")
+		return
+	}
+	if !w.step() {
+		return
+	}
+	w.steps += len(text) / 64
+	if strings.ContainsRune(text, catalog.Hole) {
+		w.opaque(at, "open-text", "parts of a text that a shell reads are not known")
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		w.opaque(at, "control", "the text holds characters that shells treat differently")
+	}
+	file, err := w.rd.parse(text)
+	if err != nil {
+		w.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth}, at)
+		w.problem(at, "nested-syntax", "a text that a shell reads does not parse: "+errText(err))
+		return
+	}
+	saved, pin := w.text, s.pin
+	w.text, s.pin = text, -1
+	w.nest(at, func() {
+		// Inside, places are those of the inner text; nest moves them.
+		w.stmts(file.Stmts, s)
+	})
+	w.text, s.pin = saved, pin
+}
