@@ -188,6 +188,9 @@ type section struct {
 	families []*option // -f*, -#, if=
 	forms    []form
 
+	scopes     []*section // where its options come from, nearest first
+	scopesOnce sync.Once
+
 	text string // what is not yet read
 	line int    // of the first line of text
 	once sync.Once
@@ -232,6 +235,7 @@ type Entry struct {
 	shared   map[string]*section // options for all commands below a path; "" for all
 	settings map[string][]setting
 	examples []Example
+	frames   sync.Pool // of *frame, to be used again
 }
 
 // setting is one key of a group of settings.
@@ -264,6 +268,11 @@ func (e *Entry) Commands() []string {
 
 // scopes returns the sections whose options hold at s, nearest first.
 func (e *Entry) scopes(s *section) []*section {
+	s.scopesOnce.Do(func() { s.scopes = e.findScopes(s) })
+	return s.scopes
+}
+
+func (e *Entry) findScopes(s *section) []*section {
 	out := make([]*section, 0, 4)
 	out = append(out, s)
 	for _, path := range s.like {

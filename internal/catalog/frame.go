@@ -25,18 +25,46 @@ const Hole = '\uE000'
 // Word is one word of a call as far as it is known before it runs.
 type Word struct {
 	Text string // the word, or what it begins with when Kind is not Literal
-	Kind Kind
-	// Shown is how a person would write a word that is not literal, and
-	// Template the same with Hole for each part that is not known. Both are
-	// empty for a literal.
-	Shown, Template string
+	open *openText
 	// Computed is up to where a literal word's text came from variables.
-	Computed int
+	Computed int32
+	Kind     Kind
 	// Option reports that a word that is not literal may be an option. It is
 	// false for one that is known to begin with another character, even if
 	// Text is empty.
 	Option bool
 }
+
+// openText is how a word that is not literal is written.
+type openText struct{ shown, template string }
+
+// Shown is how a person would write the word.
+func (w *Word) Shown() string {
+	if w.open == nil {
+		return w.Text
+	}
+	return w.open.shown
+}
+
+// Template is the whole word with Hole for each part that is not known.
+func (w *Word) Template() string {
+	if w.open == nil {
+		return w.Text
+	}
+	return w.open.template
+}
+
+// Open returns a word that is not literal: text is what it begins with.
+func Open(kind Kind, text, shown, template string, option bool) Word {
+	return Word{Text: text, Kind: kind, Option: option, open: &openText{shown, template}}
+}
+
+// Unknown returns a word, or words, of which nothing is known.
+func Unknown(kind Kind) Word {
+	return Word{Kind: kind, Option: true, open: nothingKnown}
+}
+
+var nothingKnown = &openText{"…", string(Hole)}
 
 // Value is a word, or part of one, with the role that it plays.
 type Value struct {
@@ -50,16 +78,17 @@ type Value struct {
 
 // Use is what a call means by its entry.
 type Use struct {
-	Entry     *Entry
-	Operation string // program, subcommand and form, joined by dots
-	Effects   detail.Effects
-	Risk      detail.Risk // as the entry's words say; effects may imply more
-	Neutral   bool        // the entry's neutral words make it inert
-	Values    []Value
-	Stdin     Role // what standard input is, if it matters
-	StdinArg  string
-	Why       string // what made it opaque, for people; empty otherwise
-	WhyWord   int    // the word that did, or -1
+	Entry    *Entry
+	command  string // path of the subcommand
+	form     string
+	Effects  detail.Effects
+	Risk     detail.Risk // as the entry's words say; effects may imply more
+	Neutral  bool        // the entry's neutral words make it inert
+	Values   []Value
+	Stdin    Role // what standard input is, if it matters
+	StdinArg string
+	Why      string // what made it opaque, for people; empty otherwise
+	WhyWord  int    // the word that did, or -1
 }
 
 // opaque marks a use as unknown; the first reason stays.
@@ -88,7 +117,6 @@ type frame struct {
 	use      *Use
 	operands []int // indexes of words
 	given    []givenOption
-	assigns  int
 	doubt    bool // a word that is not literal may be an option
 }
 
@@ -101,27 +129,45 @@ type givenOption struct {
 
 // Interpret reads the words of a call, the program's name first.
 func (e *Entry) Interpret(words []Word) Use {
-	u := Use{Entry: e, WhyWord: -1}
-	e.load(e.root)
-	if e.root.err != nil {
-		u.opaque(-1, "the catalog's entry is broken")
-		return u
-	}
-	f := frame{entry: e, words: words, section: e.root, use: &u}
-	f.scopes = e.scopes(e.root)
-	f.scan()
-	f.settle()
-	u.Operation = f.operation(u.Operation)
+	var u Use
+	e.InterpretTo(words, &u)
 	return u
 }
 
-func (f *frame) operation(form string) string {
-	op := f.entry.Name
-	if f.section.path != "" {
-		op += "." + strings.ReplaceAll(f.section.path, " ", ".")
+// InterpretTo is Interpret into a value that is there.
+func (e *Entry) InterpretTo(words []Word, u *Use) {
+	*u = Use{Entry: e, WhyWord: -1}
+	e.load(e.root)
+	if e.root.err != nil {
+		u.opaque(-1, "the catalog's entry is broken")
+		return
 	}
-	if form != "" && form != "run" {
-		op += "." + form
+	f, _ := e.frames.Get().(*frame)
+	if f == nil {
+		f = &frame{}
+	}
+	*f = frame{entry: e, words: words, section: e.root, use: u, operands: f.operands[:0], given: f.given[:0]}
+	f.scopes = e.scopes(e.root)
+	f.scan()
+	f.settle()
+	u.command = f.section.path
+	clear(f.given)
+	*f = frame{operands: f.operands[:0], given: f.given[:0]}
+	e.frames.Put(f)
+}
+
+// Operation is program, subcommand and form, joined by dots; empty when no
+// entry told.
+func (u *Use) Operation() string {
+	if u.Entry == nil {
+		return ""
+	}
+	op := u.Entry.Name
+	if u.command != "" {
+		op += "." + strings.ReplaceAll(u.command, " ", ".")
+	}
+	if u.form != "" && u.form != "run" {
+		op += "." + u.form
 	}
 	return op
 }
@@ -613,7 +659,7 @@ func (f *frame) settle() {
 		f.use.Effects |= before
 		return
 	}
-	f.use.Operation = chosen.name
+	f.use.form = chosen.name
 	f.use.add(&chosen.clause)
 	f.use.Neutral = chosen.clause.neutral
 	f.assign(chosen)

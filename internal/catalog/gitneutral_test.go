@@ -109,6 +109,12 @@ func TestGitNeutralStartsNothing(t *testing.T) {
 	if neutral < 60 || inert < 4 {
 		t.Errorf("%d neutral and %d inert calls: too few to say anything", neutral, inert)
 	}
+	// A git that does not know GIT_NO_LAZY_FETCH asks no remote either.
+	others := slices.DeleteFunc(slices.Clone(git.Settle), func(v string) bool { return strings.HasPrefix(v, "GIT_NO_LAZY_FETCH=") })
+	fetch := slices.Concat([]string{"git"}, git.Neutral, []string{"log", "--stat", "-1", "lost"})
+	if marks := repo.run(t, fetch, others); len(others) == len(git.Settle) || len(marks) > 0 {
+		t.Errorf("a missing object, without GIT_NO_LAZY_FETCH: started %q", marks)
+	}
 	// Without the words the same calls do start what the repository names.
 	for _, want := range []string{"pager", "fsmonitor", "gpg.openpgp.program", "gpg.ssh.program", "gpg.x509.program", "transport"} {
 		if !bare[want] {
@@ -150,7 +156,7 @@ func TestGitReadsThatStartPrograms(t *testing.T) {
 		for i, w := range argv {
 			words[i] = catalog.Word{Text: w}
 		}
-		if git.Interpret(words).Neutral {
+		if use := git.Interpret(words); use.Neutral && use.Effects == detail.Unsettled {
 			t.Errorf("%s is neutral, and it starts the repository's %s", test.line, test.mark)
 		}
 		marks := repo.run(t, slices.Concat(argv[:1], git.Neutral, argv[1:]), git.Settle)

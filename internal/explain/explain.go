@@ -76,7 +76,7 @@ func Of(id string, r *reading.Reading, hints []trap.Hint, lang trap.Language) An
 		Hosts: some(r.Hosts), Details: make([]detail.Wire, 0, len(r.Calls)), Hints: make([]Hint, 0, len(hints)), Problems: make([]Problem, 0, len(r.Problems)),
 	}
 	for i := range r.Calls {
-		c := &r.Calls[i]
+		c := r.Calls[i]
 		a.Details = append(a.Details, c.Detail().Wire(c.Shown()))
 	}
 	for _, h := range hints {

@@ -24,7 +24,7 @@ func Tree(w io.Writer, text string, r *reading.Reading, hints []trap.Hint, style
 	t := tree{style: style}
 	t.head(text, r)
 	for i := range r.Calls {
-		t.call(&r.Calls[i])
+		t.call(r.Calls[i])
 	}
 	t.paths(r)
 	t.why(r)

@@ -284,7 +284,7 @@ func (r *reader) matters(name string) {
 		return
 	}
 	if r.catalog.Matters(name) {
-		r.call.scope.export(name, catalog.Word{Kind: catalog.Partial, Shown: "…", Template: string(catalog.Hole)})
+		r.call.scope.export(name, catalog.Unknown(catalog.Partial))
 	}
 }
 
@@ -325,8 +325,8 @@ func (r *reader) after(name string) {
 				s.cwd = "~"
 			}
 		case words[i].Kind != catalog.Literal:
-			if strings.HasPrefix(words[i].Shown, "~") && !strings.Contains(words[i].Template, string(catalog.Hole)+"/..") {
-				s.cwd, s.cwdOK = r.absolute(words[i].Shown, "", s), false
+			if strings.HasPrefix(words[i].Shown(), "~") && !strings.Contains(words[i].Template(), string(catalog.Hole)+"/..") {
+				s.cwd, s.cwdOK = r.absolute(words[i].Shown(), "", s), false
 				return
 			}
 			s.cwd, s.cwdOK = "", false
@@ -573,7 +573,7 @@ func (w *walker) array(a *syntax.Assign, s *scope) {
 	}
 	s.set(name, value{assoc: old.assoc, arith: old.arith})
 	if w.catalog.Matters(name) {
-		s.export(name, catalog.Word{Kind: catalog.Partial, Shown: "…", Template: string(catalog.Hole)})
+		s.export(name, catalog.Unknown(catalog.Partial))
 	}
 }
 
@@ -585,8 +585,11 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		w.opaque(at, "not-bash", "nameref belongs to another shell")
 		return
 	}
-	call := Call{Program: variant, Words: []catalog.Word{{Text: variant}}, Effects: red.effects, Paths: red.paths, Hosts: red.hosts, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Remote: s.remote}
-	index := w.add(Call{}, at)
+	call := &Call{Program: variant, Words: []catalog.Word{{Text: variant}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Remote: s.remote}
+	if red != nil {
+		call.Effects, call.Paths, call.Hosts = red.effects, red.paths, red.hosts
+	}
+	w.add(call, at)
 	flags := ""
 	for _, a := range c.Args {
 		if !a.Naked || a.Name != nil {
@@ -616,11 +619,7 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		call.Effects |= detail.Opaque
 		w.problem(at, "export-f", "an exported function takes the place of programs in what is started")
 	}
-	w.rate(&call, s)
-	if index >= 0 {
-		call.Offset = at
-		w.collect.calls[index] = call
-	}
+	w.rate(call, s)
 }
 
 // declared follows one NAME or NAME=value of a declaration.

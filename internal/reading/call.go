@@ -54,7 +54,7 @@ func (w *walker) callExpr(c *syntax.CallExpr, red *redirections, s *scope) {
 		}
 		if name == "PS4" || w.catalog.Matters(name) {
 			if a.Append && word.Kind == catalog.Literal {
-				word = catalog.Word{Kind: catalog.Partial, Shown: word.Text, Template: string(catalog.Hole) + word.Text}
+				word = catalog.Open(catalog.Partial, "", "…"+word.Text, string(catalog.Hole)+word.Text, true)
 			}
 			env = append(env, setting{name, word})
 		}
@@ -68,14 +68,14 @@ func (w *walker) callExpr(c *syntax.CallExpr, red *redirections, s *scope) {
 func programName(word catalog.Word) (name string, exact bool) {
 	if word.Kind == catalog.Literal {
 		switch slash := strings.LastIndexByte(word.Text, '/') + 1; {
-		case word.Computed > slash:
+		case int(word.Computed) > slash:
 			return "?", false
 		case word.Computed > 0:
 			return Base(word.Text), false
 		}
 		return Base(word.Text), true
 	}
-	tail := word.Template
+	tail := word.Template()
 	if i := strings.LastIndexByte(tail, '/'); i >= 0 && word.Kind == catalog.Partial {
 		tail = tail[i+1:]
 		if tail != "" && !strings.ContainsRune(tail, catalog.Hole) && !strings.ContainsAny(tail, "*?[") {
@@ -116,28 +116,46 @@ func (w *walker) command(c call) {
 			return
 		}
 	}
-	out := Call{
-		Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd,
-	}
+	out := &Call{Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd}
+	j := w.job()
+	defer w.done(j)
+	j.call = c
+	r := &j.reader
 	if c.red != nil {
 		out.Effects |= c.red.effects
 		out.Paths, out.Hosts = c.red.paths, c.red.hosts
 	}
-	index := w.add(Call{}, key)
-	r := reader{walker: w, call: &c, out: &out, key: key, stdin: s.stdin}
+	w.add(out, key)
+	*r = reader{walker: w, call: &j.call, out: out, key: key, stdin: s.stdin}
 	if c.red != nil && c.red.stdin.kind != inherited {
 		r.stdin = c.red.stdin
 	}
 	r.read(exact)
-	w.rate(&out, s)
-	if decides(&out, c.resolved) {
-		out.Use.Operation, out.decides = DecideOperation, true
+	w.rate(out, s)
+	if decides(out, c.resolved) {
+		out.decides = true
 		out.Risk = detail.Critical
 	}
-	if index >= 0 {
-		out.Offset = key
-		w.collect.calls[index] = out
+}
+
+// job is the space for reading one call.
+type job struct {
+	reader reader
+	call   call
+}
+
+func (w *walker) job() *job {
+	if n := len(w.jobs); n > 0 {
+		j := w.jobs[n-1]
+		w.jobs = w.jobs[:n-1]
+		return j
 	}
+	return &job{}
+}
+
+func (w *walker) done(j *job) {
+	*j = job{}
+	w.jobs = append(w.jobs, j)
 }
 
 // reader reads one call.
@@ -187,7 +205,7 @@ func (r *reader) read(exact bool) {
 		r.variables(name, builtin)
 		return
 	}
-	r.out.Use = entry.Interpret(r.call.words)
+	entry.InterpretTo(r.call.words, &r.out.Use)
 	r.apply(&r.out.Use)
 	r.variables(entry.Name, builtin)
 	if other := Base(r.call.resolved); r.call.resolved != "" && other != name {
@@ -207,7 +225,8 @@ func (r *reader) other(name string) {
 	if entry == nil {
 		return
 	}
-	use := entry.Interpret(r.call.words)
+	var use catalog.Use
+	entry.InterpretTo(r.call.words, &use)
 	r.out.Effects |= use.Effects
 	r.out.Use.Risk = max(r.out.Use.Risk, use.Risk)
 }
@@ -297,13 +316,12 @@ func (r *reader) word(v *catalog.Value) catalog.Word {
 	}
 	if v.From <= len(w.Text) {
 		prefix := w.Text[:v.From]
-		w.Shown = strings.TrimPrefix(w.Shown, prefix)
-		w.Template = strings.TrimPrefix(w.Template, prefix)
-		w.Text = w.Text[v.From:]
-		w.Option = false
-		return w
+		if w.Kind == catalog.Literal {
+			return catalog.Word{Text: w.Text[v.From:]}
+		}
+		return catalog.Open(w.Kind, w.Text[v.From:], strings.TrimPrefix(w.Shown(), prefix), strings.TrimPrefix(w.Template(), prefix), false)
 	}
-	return catalog.Word{Kind: catalog.Partial, Shown: w.Shown, Template: w.Template}
+	return catalog.Open(catalog.Partial, "", w.Shown(), w.Template(), false)
 }
 
 func (r *reader) value(u *catalog.Use, v *catalog.Value) {
@@ -340,7 +358,7 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 			if w.Kind == catalog.Literal {
 				w = catalog.Word{Text: value}
 			} else {
-				w = catalog.Word{Text: value, Kind: w.Kind, Shown: strings.TrimPrefix(w.Shown, name+"="), Template: strings.TrimPrefix(w.Template, name+"=")}
+				w = catalog.Open(w.Kind, value, strings.TrimPrefix(w.Shown(), name+"="), strings.TrimPrefix(w.Template(), name+"="), false)
 			}
 			r.call.env = append(r.call.env, setting{name, w})
 		}
@@ -363,7 +381,7 @@ func (r *reader) codeText(v *catalog.Value) catalog.Word {
 // joined joins the words of a value with blanks.
 func joined(words []catalog.Word, v *catalog.Value) catalog.Word {
 	var b strings.Builder
-	out := catalog.Word{}
+	literal := true
 	for i := v.Word; i < v.End && i < len(words); i++ {
 		if i > v.Word {
 			b.WriteByte(' ')
@@ -374,14 +392,18 @@ func joined(words []catalog.Word, v *catalog.Value) catalog.Word {
 		}
 		b.WriteString(t)
 		if words[i].Kind != catalog.Literal {
-			out.Kind = catalog.Partial
+			literal = false
 		}
 	}
-	out.Text = b.String()
-	if out.Kind != catalog.Literal {
-		out.Template, out.Shown, out.Text = out.Text, strings.ReplaceAll(out.Text, string(catalog.Hole), "…"), ""
+	if literal {
+		return catalog.Word{Text: b.String()}
 	}
-	return out
+	return openWord(b.String())
+}
+
+// openWord is a word by its template.
+func openWord(template string) catalog.Word {
+	return catalog.Open(catalog.Partial, "", strings.ReplaceAll(template, string(catalog.Hole), "…"), template, true)
 }
 
 // child is the scope of a program that this call starts.
@@ -462,7 +484,7 @@ func (r *reader) innerWords(words []catalog.Word) []catalog.Word {
 
 // found replaces {} by the files that a search finds.
 func (r *reader) found(words []catalog.Word) []catalog.Word {
-	file := catalog.Word{Kind: catalog.Partial, Shown: r.start() + "/**", Template: string(catalog.Hole)}
+	file := catalog.Open(catalog.Partial, "", r.start()+"/**", string(catalog.Hole), false)
 	return replaced(words, "{}", file)
 }
 
@@ -498,10 +520,8 @@ func replaced(words []catalog.Word, mark string, by catalog.Word) []catalog.Word
 			continue
 		}
 		text := templateOf(w)
-		out[i] = catalog.Word{
-			Kind: catalog.Partial, Text: text[:at], Shown: strings.ReplaceAll(text, mark, by.Shown),
-			Template: strings.ReplaceAll(text, mark, string(catalog.Hole)), Option: at > 0 && text[0] == '-',
-		}
+		out[i] = catalog.Open(catalog.Partial, text[:at], strings.ReplaceAll(text, mark, by.Shown()),
+			strings.ReplaceAll(text, mark, string(catalog.Hole)), at > 0 && text[0] == '-')
 	}
 	return out
 }
@@ -528,9 +548,9 @@ func (r *reader) appended(words []catalog.Word) []catalog.Word {
 		}
 	}
 	if mark != "" {
-		return replaced(words, mark, catalog.Word{Kind: catalog.Partial, Option: true, Shown: "…", Template: string(catalog.Hole)})
+		return replaced(words, mark, catalog.Unknown(catalog.Partial))
 	}
-	return append(words[:len(words):len(words)], catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)})
+	return append(words[:len(words):len(words)], catalog.Unknown(catalog.Many))
 }
 
 // shellValue reads a value that is shell text.
@@ -599,7 +619,7 @@ func plainEverywhere(text string) bool {
 func (r *reader) shellText(word catalog.Word, s *scope, at int) {
 	text := templateOf(word)
 	if text == string(catalog.Hole) {
-		r.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth, Remote: s.remote}, at)
+		r.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth, Remote: s.remote}, at)
 		r.problem(at, "open-text", "the text that a shell reads is not known")
 		return
 	}
@@ -612,7 +632,7 @@ func (r *reader) program(word catalog.Word, v *catalog.Value) {
 	if word.Kind == catalog.Literal && word.Text == "" {
 		return
 	}
-	many := catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)}
+	many := catalog.Unknown(catalog.Many)
 	r.command(call{words: []catalog.Word{word, many}, at: at, scope: r.child(false), external: true})
 }
 
@@ -643,7 +663,8 @@ func (r *reader) split(u *catalog.Use, v *catalog.Value) {
 	inner := reader{walker: r.walker, call: &c, out: r.out, key: r.key, stdin: r.stdin, base: r.base, changed: r.changed}
 	c.scope = r.call.scope.sub()
 	c.scope.depth++
-	use := u.Entry.Interpret(words)
+	var use catalog.Use
+	u.Entry.InterpretTo(words, &use)
 	inner.apply(&use)
 	r.call.env = c.env
 }
@@ -741,7 +762,7 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 	}
 	w := catalog.Word{Text: value}
 	if strings.ContainsRune(value, catalog.Hole) {
-		w = catalog.Word{Kind: catalog.Partial, Shown: strings.ReplaceAll(value, string(catalog.Hole), "…"), Template: value}
+		w = openWord(value)
 	}
 	if role == catalog.Shell && strings.HasPrefix(strings.ToLower(key), "alias.") {
 		rest, bang := strings.CutPrefix(value, "!")
@@ -752,7 +773,7 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 		if w.Kind == catalog.Literal {
 			w.Text = rest
 		} else {
-			w.Template, w.Shown = rest, rest
+			w = openWord(rest)
 		}
 	}
 	if e := role.Effects(); w.Kind != catalog.Literal || !catalog.NoFile(w.Text) {
@@ -790,7 +811,7 @@ func (r *reader) standardInput(u *catalog.Use) {
 			s := r.child(u.Stdin == catalog.RemoteShell)
 			s.stdin = source{kind: unknownInput, at: -1}
 			s.known = true
-			r.shellText(catalog.Word{Text: r.stdin.text, Template: r.stdin.text}, s, at)
+			r.shellText(catalog.Word{Text: r.stdin.text}, s, at)
 		case inherited:
 			r.out.Effects |= detail.Door
 			if u.Stdin == catalog.Shell {
@@ -804,7 +825,7 @@ func (r *reader) standardInput(u *catalog.Use) {
 		case literalInput:
 			word := catalog.Word{Text: r.stdin.text}
 			if strings.ContainsRune(r.stdin.text, catalog.Hole) {
-				word = catalog.Word{Kind: catalog.Partial, Template: r.stdin.text, Shown: r.stdin.text}
+				word = openWord(r.stdin.text)
 			}
 			r.code(u.StdinArg, word, at)
 		case inherited:
@@ -848,7 +869,7 @@ func (r *reader) variable(e setting, program string, builtin bool) {
 		child.env = nil // the variable would be found again and again
 		r.shellText(e.value, child, r.key)
 	case catalog.ProgramPath:
-		many := catalog.Word{Kind: catalog.Many, Option: true, Shown: "…", Template: string(catalog.Hole)}
+		many := catalog.Unknown(catalog.Many)
 		child := r.child(false)
 		child.env = nil
 		r.command(call{words: []catalog.Word{e.value, many}, at: r.key, scope: child, external: true})

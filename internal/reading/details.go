@@ -19,13 +19,14 @@ func (r *Reading) Details() []detail.Detail {
 
 // Detail is the call as a typed detail.
 func (c *Call) Detail() detail.Command {
-	d := detail.Command{Program: c.Program, Operation: c.Use.Operation, Action: actionOf(c.Effects), Risk: c.Risk}
+	d := detail.Command{Program: c.Program, Operation: c.Use.Operation(), Action: actionOf(c.Effects), Risk: c.Risk}
 	if d.Program == "" {
 		d.Program = "shell"
 		d.Operation = "shell.redirect"
 	}
 	d.Argv, _ = c.Argv()
 	if c.decides {
+		d.Operation = DecideOperation
 		return d
 	}
 	if d.Operation == "" || c.Effects.Has(detail.Opaque) {
@@ -95,7 +96,7 @@ func (c *Call) Shown() string {
 		if w.Kind == catalog.Literal {
 			b.WriteString(quote(w.Text))
 		} else {
-			b.WriteString(w.Shown)
+			b.WriteString(w.Shown())
 		}
 	}
 	return b.String()
@@ -121,7 +122,7 @@ func ExampleEffects(r *Reading) []string {
 	}
 	neutral := false
 	for i := range r.Calls {
-		c := &r.Calls[i]
+		c := r.Calls[i]
 		if c.Effects.Has(detail.Unsettled | detail.Door) {
 			if !c.Use.Neutral {
 				return []string{"read"}

@@ -37,7 +37,7 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	if r.out.Remote {
 		return // a path of another host
 	}
-	if w.Shown == processShown {
+	if w.Shown() == processShown {
 		if role == catalog.Script {
 			r.unknown(-1, "open-input", "what runs comes from a command")
 		}
@@ -186,7 +186,7 @@ func (r *reader) code(language string, word catalog.Word, at int) {
 	}
 	if f.Starts {
 		child := r.child(false)
-		r.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: child.via, Depth: child.depth}, at)
+		r.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: child.via, Depth: child.depth}, at)
 	}
 }
 

@@ -67,7 +67,7 @@ func (w *walker) inspect(text string) {
 // differences marks what the parser and bash read differently.
 func (w *walker) differences(text string) {
 	if !utf8.ValidString(text) {
-		w.add(Call{Effects: detail.Opaque, Risk: detail.High}, 0)
+		w.add(&Call{Effects: detail.Opaque, Risk: detail.High}, 0)
 	}
 }
 

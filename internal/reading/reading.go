@@ -93,7 +93,7 @@ type Problem struct {
 // Reading is what a text would do.
 type Reading struct {
 	ParseOK  bool
-	Calls    []Call // in the order of the text, wrappers before what they start
+	Calls    []*Call // in the order of the text, wrappers before what they start
 	Effects  detail.Effects
 	Risk     detail.Risk
 	Paths    Paths
@@ -129,14 +129,14 @@ func New(c *catalog.Catalog) *Reader {
 
 // Text reads a command line as bash would.
 func (rd *Reader) Text(text string, at Place) Reading {
-	r := Reading{}
-	w := newWalker(rd, &r, at)
+	n := newSession(rd, at)
+	r, w := &n.reading, &n.walker
 	w.inspect(text)
 	if len(text) > MaxText {
 		w.problem(MaxText, "too-long", fmt.Sprintf("the text has %d bytes, more than %d are not read", len(text), MaxText))
 		w.unknownText()
 		w.finish()
-		return r
+		return *r
 	}
 	file, err := rd.parse(text)
 	switch {
@@ -150,11 +150,10 @@ func (rd *Reader) Text(text string, at Place) Reading {
 		r.ParseOK, r.File = true, file
 		w.differences(text)
 		w.text = strings.ReplaceAll(text, "\r", returnMark)
-		s := newScope(at)
-		w.stmts(file.Stmts, s)
+		w.stmts(file.Stmts, &n.scope)
 	}
 	w.finish()
-	return r
+	return *r
 }
 
 // Argv reads an argument list. The error names the word that cannot be run.
@@ -164,17 +163,17 @@ func (rd *Reader) Argv(argv []string, resolved string, at Place) (Reading, error
 	if err := CheckArgv(argv); err != nil {
 		return Reading{}, err
 	}
-	r := Reading{ParseOK: true}
-	w := newWalker(rd, &r, at)
+	n := newSession(rd, at)
+	r, w := &n.reading, &n.walker
+	r.ParseOK = true
 	words := make([]catalog.Word, len(argv))
 	for i, a := range argv {
 		words[i] = catalog.Word{Text: a}
 	}
 	w.inspect(strings.Join(argv, " "))
-	s := newScope(at)
-	w.command(call{words: words, scope: s, resolved: resolved})
+	w.command(call{words: words, scope: &n.scope, resolved: resolved})
 	w.finish()
-	return r, nil
+	return *r, nil
 }
 
 // CheckArgv reports the first word of an argument list that cannot be run.
@@ -221,7 +220,7 @@ func (rd *Reader) parse(text string) (*syntax.File, error) {
 
 // unknownText stands for a text of which nothing is known.
 func (w *walker) unknownText() {
-	w.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High}, 0)
+	w.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High}, 0)
 }
 
 // finish joins what the calls do.
@@ -231,7 +230,7 @@ func (w *walker) finish() {
 	r.Calls = w.collect.calls
 	r.Risk = detail.Low
 	for i := range r.Calls {
-		c := &r.Calls[i]
+		c := r.Calls[i]
 		r.Effects |= c.Effects
 		r.Risk = max(r.Risk, c.Risk)
 		r.Hosts = append(r.Hosts, c.Hosts...)

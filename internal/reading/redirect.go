@@ -11,7 +11,6 @@ import (
 
 // redirections are what the redirections of one statement do.
 type redirections struct {
-	any     bool
 	effects detail.Effects
 	paths   Paths
 	hosts   []string
@@ -20,8 +19,8 @@ type redirections struct {
 	words   []catalog.Word
 }
 
-func (w *walker) redirections(list []*syntax.Redirect, s *scope) redirections {
-	r := redirections{any: true, stdin: source{at: -1}}
+func (w *walker) redirections(list []*syntax.Redirect, s *scope) *redirections {
+	r := &redirections{stdin: source{at: -1}}
 	for _, rd := range list {
 		if rd.N != nil && strings.ContainsAny(rd.N.Value, "[{") {
 			name := strings.Trim(rd.N.Value, "{}")
@@ -30,7 +29,7 @@ func (w *walker) redirections(list []*syntax.Redirect, s *scope) redirections {
 			}
 			s.set(name, value{known: number})
 		}
-		w.redirect(rd, s, &r)
+		w.redirect(rd, s, r)
 	}
 	return r
 }
@@ -58,7 +57,7 @@ func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
 	word := w.single(rd.Word, s)
 	switch rd.Op {
 	case syntax.DplIn, syntax.DplOut:
-		if descriptor(word.Text) && (word.Kind == catalog.Literal || word.Shown == "") {
+		if descriptor(word.Text) && (word.Kind == catalog.Literal || word.Shown() == "") {
 			if rd.Op == syntax.DplIn && input {
 				r.stdin = source{kind: unknownInput, at: -1}
 			}
@@ -85,7 +84,7 @@ func descriptor(text string) bool {
 
 // redirectPath adds the file that a redirection opens.
 func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, r *redirections) {
-	if word.Shown == processShown || strings.HasPrefix(word.Shown, processShown) {
+	if strings.HasPrefix(word.Shown(), processShown) {
 		return
 	}
 	shown := pathText(word)
@@ -148,11 +147,11 @@ func notFile(p string) bool {
 
 // bare is a statement of redirections, or those of a group.
 func (w *walker) bare(r *redirections, s *scope, at int) {
-	if !r.any || r.effects == 0 && len(r.paths.Reads) == 0 && len(r.hosts) == 0 {
+	if r == nil || r.effects == 0 && len(r.paths.Reads) == 0 && len(r.hosts) == 0 {
 		return
 	}
-	c := Call{Effects: r.effects, Paths: r.paths, Hosts: r.hosts, Remote: s.remote, Depth: s.depth, Via: s.via, Cwd: s.cwd}
-	w.rate(&c, s)
+	c := &Call{Effects: r.effects, Paths: r.paths, Hosts: r.hosts, Remote: s.remote, Depth: s.depth, Via: s.via, Cwd: s.cwd}
+	w.rate(c, s)
 	w.add(c, at)
 }
 
@@ -212,17 +211,7 @@ func unescapeHere(s string) string {
 }
 
 // templateOf is the whole text of a word, with holes.
-func templateOf(w catalog.Word) string {
-	if w.Kind == catalog.Literal {
-		return w.Text
-	}
-	return w.Template
-}
+func templateOf(w catalog.Word) string { return w.Template() }
 
 // pathText is a word as a path that a person reads.
-func pathText(w catalog.Word) string {
-	if w.Kind == catalog.Literal {
-		return w.Text
-	}
-	return w.Shown
-}
+func pathText(w catalog.Word) string { return w.Shown() }

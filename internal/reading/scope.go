@@ -101,8 +101,8 @@ type source struct {
 	net  bool
 }
 
-func newScope(at Place) *scope {
-	return &scope{cwd: cleanAbs(at.Cwd), cwdOK: at.Cwd != "", home: cleanAbs(at.Home), pin: -1, stdin: source{at: -1}}
+func newScope(at Place) scope {
+	return scope{cwd: cleanAbs(at.Cwd), cwdOK: at.Cwd != "", home: cleanAbs(at.Home), pin: -1, stdin: source{at: -1}}
 }
 
 func cleanAbs(p string) string {

@@ -20,16 +20,18 @@ type walker struct {
 	text    string // what is being walked, for showing parts of it
 	steps   int
 	xtrace  bool
-	quiet   int // above zero while a loop is walked only to learn what it assigns
+	slab    []catalog.Word // words are cut from it
+	places  []int          // as slab, for their offsets
+	jobs    []*job         // to be used again
+	quiet   int            // above zero while a loop is walked only to learn what it assigns
 	output  source
 	seen    map[string]bool
 }
 
 // collector gathers calls; keys are where they belong in the text.
 type collector struct {
-	calls  []Call
-	keys   []int
-	sorted bool
+	calls []*Call
+	keys  []int
 }
 
 func (c *collector) sort() {
@@ -41,7 +43,7 @@ func (c *collector) sort() {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return c.keys[a] - c.keys[b] })
-	calls := make([]Call, len(order))
+	calls := make([]*Call, len(order))
 	for i, k := range order {
 		calls[i] = c.calls[k]
 	}
@@ -49,30 +51,54 @@ func (c *collector) sort() {
 	c.keys = nil
 }
 
-func newWalker(rd *Reader, r *Reading, at Place) *walker {
-	return &walker{rd: rd, catalog: rd.catalog, reading: r, collect: &collector{}, place: at}
+// session is all that one reading needs, in one piece.
+type session struct {
+	walker
+	reading   Reading
+	collector collector
+	scope     scope
+	calls     [4]*Call
+	keys      [4]int
 }
 
-// add records a call and returns its index in the current collector.
-func (w *walker) add(c Call, key int) int {
+func newSession(rd *Reader, at Place) *session {
+	n := &session{}
+	n.collector = collector{calls: n.calls[:0], keys: n.keys[:0]}
+	n.walker = walker{rd: rd, catalog: rd.catalog, reading: &n.reading, collect: &n.collector, place: at}
+	n.scope = newScope(at)
+	return n
+}
+
+// room returns empty lists with room for n words and their offsets.
+func (w *walker) room(n int) ([]catalog.Word, []int) {
+	if cap(w.slab)-len(w.slab) < n {
+		w.slab = make([]catalog.Word, 0, max(24, n))
+		w.places = make([]int, 0, max(24, n))
+	}
+	at := len(w.slab)
+	w.slab, w.places = w.slab[:at+n], w.places[:at+n]
+	return w.slab[at : at : at+n], w.places[at : at : at+n]
+}
+
+// add records a call.
+func (w *walker) add(c *Call, key int) {
 	if w.quiet > 0 {
-		return -1
+		return
 	}
 	if len(w.collect.calls) >= maxCalls {
 		w.collect.calls[0].Effects |= detail.Opaque
 		w.collect.calls[0].Risk = max(w.collect.calls[0].Risk, detail.High)
 		w.problem(key, "too-many", "the text has more commands than are read")
-		return -1
+		return
 	}
 	c.Offset = key
 	w.collect.calls = append(w.collect.calls, c)
 	w.collect.keys = append(w.collect.keys, key)
-	return len(w.collect.calls) - 1
 }
 
 // opaque records that something cannot be known.
 func (w *walker) opaque(at int, key, text string) {
-	w.add(Call{Effects: detail.Opaque, Risk: detail.High}, at)
+	w.add(&Call{Effects: detail.Opaque, Risk: detail.High}, at)
 	w.problem(at, key, text)
 }
 
@@ -133,26 +159,26 @@ func (w *walker) stmt(st *syntax.Stmt, s *scope) {
 			s.stdin = source{kind: inherited, at: -1}
 		}
 	}
-	var red redirections
+	var red *redirections
 	if len(st.Redirs) > 0 {
 		red = w.redirections(st.Redirs, s)
 	}
 	switch c := st.Cmd.(type) {
 	case nil:
-		w.bare(&red, s, s.at(st.Pos()))
+		w.bare(red, s, s.at(st.Pos()))
 		return
 	case *syntax.CallExpr:
-		w.callExpr(c, &red, s)
+		w.callExpr(c, red, s)
 		return
 	case *syntax.DeclClause:
-		w.declare(c, &red, s)
+		w.declare(c, red, s)
 		return
 	case *syntax.FuncDecl:
 		w.funcDecl(c, st, s)
 		return
 	}
-	if red.any {
-		w.bare(&red, s, s.at(st.Pos()))
+	if red != nil {
+		w.bare(red, s, s.at(st.Pos()))
 		if red.stdin.kind != inherited {
 			before := s.stdin
 			s.stdin = red.stdin
@@ -189,7 +215,7 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 		w.arithmetic(c.X, s)
 	case *syntax.LetClause:
 		// `let` counts as a program, `((` does not.
-		w.add(Call{Program: "let", Words: []catalog.Word{{Text: "let"}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd}, s.at(c.Pos()))
+		w.add(&Call{Program: "let", Words: []catalog.Word{{Text: "let"}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd}, s.at(c.Pos()))
 		for _, x := range c.Exprs {
 			w.arithmetic(x, s)
 		}
@@ -385,7 +411,7 @@ func (w *walker) function(name string, body *syntax.Stmt, args []catalog.Word, s
 	}
 	if slices.Contains(s.calls, name) {
 		if s.pin >= 0 && w.forks(body, name) {
-			w.add(Call{Effects: detail.Destroys | detail.Opaque, Risk: detail.Critical}, at)
+			w.add(&Call{Effects: detail.Destroys | detail.Opaque, Risk: detail.Critical}, at)
 			w.problem(at, "fork-bomb", name+" starts itself again without an end")
 			return
 		}
@@ -491,7 +517,7 @@ func (w *walker) shell(text string, s *scope, at int) {
 	}
 	file, err := w.rd.parse(text)
 	if err != nil {
-		w.add(Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth}, at)
+		w.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth}, at)
 		w.problem(at, "nested-syntax", "a text that a shell reads does not parse: "+errText(err))
 		return
 	}

@@ -38,7 +38,8 @@ type builder struct {
 
 // words expands the words of a command.
 func (w *walker) words(list []*syntax.Word, s *scope) expanded {
-	e := expanded{words: make([]catalog.Word, 0, len(list)), offsets: make([]int, 0, len(list))}
+	var e expanded
+	e.words, e.offsets = w.room(len(list))
 	for _, word := range list {
 		w.word(word, s, &e)
 	}
@@ -111,12 +112,13 @@ func (b *builder) flush(always bool) {
 	if !b.started && !always {
 		return
 	}
-	out := catalog.Word{Text: b.text.String(), Kind: b.kind, Computed: b.computed}
+	out := catalog.Word{Text: b.text.String(), Computed: int32(b.computed)}
 	if b.kind != catalog.Literal {
-		out.Shown, out.Template, out.Option = b.shown.String(), b.template.String(), b.option
+		option := b.option
 		if out.Text != "" {
-			out.Option = out.Text[0] == '-'
+			option = out.Text[0] == '-'
 		}
+		out = catalog.Open(b.kind, out.Text, b.shown.String(), b.template.String(), option)
 	}
 	b.out.words = append(b.out.words, out)
 	b.out.offsets = append(b.out.offsets, b.base)
@@ -424,7 +426,7 @@ func (b *builder) copied(w catalog.Word, quoted bool) {
 	if w.Text != "" {
 		b.literal(w.Text)
 	}
-	b.unknown(w.Kind, w.Option, strings.TrimPrefix(w.Shown, w.Text))
+	b.unknown(w.Kind, w.Option, strings.TrimPrefix(w.Shown(), w.Text))
 }
 
 // unescapeDouble resolves backslashes as inside double quotes.
@@ -750,7 +752,7 @@ func (w *walker) assigned(name string, word catalog.Word, s *scope, at int) {
 	case "PROMPT_COMMAND", "PS0", "PS1", "PS2":
 		// Only an interactive shell runs them; the text may be one's.
 		if word.Kind != catalog.Literal || strings.ContainsAny(word.Text, "$`") || name == "PROMPT_COMMAND" {
-			w.add(Call{Effects: detail.Opaque, Offset: at}, at)
+			w.add(&Call{Effects: detail.Opaque, Offset: at}, at)
 		}
 	}
 }
@@ -767,7 +769,7 @@ func valueOf(word catalog.Word) value {
 	switch {
 	case word.Kind == catalog.Literal:
 		return value{known: literal, text: word.Text}
-	case word.Kind == catalog.Partial && strings.HasPrefix(word.Text, "/"), word.Kind == catalog.Partial && strings.HasPrefix(word.Shown, "~"):
+	case word.Kind == catalog.Partial && strings.HasPrefix(word.Text, "/"), word.Kind == catalog.Partial && strings.HasPrefix(word.Shown(), "~"):
 		return value{known: absolute}
 	}
 	return value{}
