@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/internal/catalog"
+	"vogt/internal/catalog/shapes"
 	"vogt/internal/config"
 	"vogt/internal/reading"
 )
@@ -29,7 +30,7 @@ read, write, delete, contact and start. docs/catalog.md tells how to add one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCatalogListCommand(e), newCatalogShowCommand(e), newCatalogTestCommand(e))
+	cmd.AddCommand(newCatalogListCommand(e), newCatalogShowCommand(e), newCatalogTestCommand(e), newCatalogImportCommand(e))
 	return cmd
 }
 
@@ -116,6 +117,32 @@ func newCatalogShowCommand(e *env) *cobra.Command {
 				text = string(own)
 			}
 			return e.print(map[string]string{"name": args[0], "text": text}, func(w io.Writer) error {
+				_, err := io.WriteString(w, text)
+				return err
+			})
+		}),
+	}
+}
+
+func newCatalogImportCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE.toml",
+		Short: "Turn an adapter of the format openape-shapes/v1 into an entry",
+		Long: `The entry is printed, with the adapter's digest. An adapter does not say what an
+operation reads, writes or contacts, so each counts as one that uses the network,
+and one that does not plainly read as one that writes. Correct it where you know
+better, test it, and install it as /etc/vogt/catalog/NAME.`,
+		Args: cobra.ExactArgs(1),
+		RunE: command(func(_ *cobra.Command, args []string) error {
+			file, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			name, text, err := shapes.Entry(file)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return e.print(map[string]string{"name": name, "digest": shapes.Digest(file), "text": text}, func(w io.Writer) error {
 				_, err := io.WriteString(w, text)
 				return err
 			})

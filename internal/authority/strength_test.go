@@ -39,9 +39,11 @@ func TestBearerDecisions(t *testing.T) {
 				g  api.Grant
 				ok bool
 			}{
-				"high risk": {agent.Ask("ls"), limit >= detail.High},
-				"critical":  {agent.Ask("vogt", "grant", "approve", "x"), false},
-				"crossing":  {crossing(agent), false},
+				"low risk":    {agent.Ask("ls"), limit >= detail.Low},
+				"medium risk": {agent.Ask("touch", "x"), limit >= detail.Medium},
+				"high risk":   {agent.Ask("sh", "x.sh"), limit >= detail.High},
+				"critical":    {agent.Ask("vogt", "grant", "approve", "x"), false},
+				"crossing":    {crossing(agent), false},
 			} {
 				for _, body := range []any{nil, api.Decide{}, api.Decide{GrantType: grant.Once}} {
 					a := owner.Post(authoritytest.GrantPath(test.g.ID, "approve"), body)

@@ -226,6 +226,7 @@ type Entry struct {
 	Name     string
 	About    string
 	SameAs   string
+	Origin   string   // what it was made from: a format and a digest
 	Source   string   // where the entry stands
 	Neutral  []string // words after the program's name that make a neutral call inert
 	Settle   []string // NAME=value to be set for the same

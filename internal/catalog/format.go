@@ -138,6 +138,9 @@ func (p *parser) split(text string) error {
 		case "about":
 			e.About = tail
 			continue
+		case "origin":
+			e.Origin = tail
+			continue
 		case "neutral":
 			e.Neutral = append(e.Neutral, strings.Fields(tail)...)
 			continue
@@ -280,7 +283,7 @@ func (p *parser) section(s *section) error {
 func (p *parser) statement(s *section, line string) error {
 	word, tail, _ := strings.Cut(line, " ")
 	switch word {
-	case "about", "neutral", "neutral-env", "example", "aka":
+	case "about", "origin", "neutral", "neutral-env", "example", "aka":
 		return nil // read already
 	case "parser":
 		t, err := parseTraits(s.traits, strings.Fields(tail), false)
@@ -476,7 +479,7 @@ func (p *parser) clause(text string) (clause, error) {
 
 // form reads `NAME [when CONDITION] : EFFECTS : OPERANDS`.
 func (p *parser) form(s *section, text string) error {
-	head, tail, ok := strings.Cut(text, ":")
+	head, tail, ok := cutColon(text)
 	effects, operands, ok2 := cutColon(tail)
 	if !ok || !ok2 {
 		return p.errorf("want `form NAME when CONDITION : EFFECTS : OPERANDS`")

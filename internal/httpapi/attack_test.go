@@ -403,12 +403,12 @@ func TestSelfDescriptionDecidesNothing(t *testing.T) {
 	s := newScene(t)
 	harmless := s.agent.AskFor(lying("ls", "ls"))
 	s.owner.Approve(harmless.ID, grant.Always, 0)
-	if harmless.Risk != "high" {
+	if harmless.Risk != "low" {
 		t.Errorf("the risk that the client claims counts: %s", harmless.Risk)
 	}
 	var g api.Grant
-	s.agent.Post("/api/grants", lying("ls", "rm", "-rf", "/srv")).Want(201).Into(&g)
-	if g.Risk != "high" || g.Program != "rm" || g.Status != grant.Pending || g.Automatic {
+	s.agent.Post("/api/grants", lying("ls", "rm", "-rf", "/srv/data")).Want(201).Into(&g)
+	if g.Risk != "critical" || g.Program != "rm" || g.Status != grant.Pending || g.Automatic {
 		t.Errorf("rm under the details of ls: %+v", g)
 	}
 	// The deciding verbs are critical under whatever name and detail.

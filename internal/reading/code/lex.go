@@ -241,12 +241,12 @@ type quote struct {
 // it becomes tokens in parentheses behind the string. Where the string does not
 // end, nothing was read but one byte, so that code behind it is still seen.
 func (lx *lexer) quoted(skip int, q quote) {
-	start, count, docs := lx.pos, len(lx.toks), len(lx.heredocs)
+	start, count, docs := lx.pos, len(lx.toks), lx.heredocs
 	space := lx.space
 	lx.pos += skip
 	if !lx.body(q) {
 		lx.failures++
-		lx.toks, lx.heredocs, lx.space = lx.toks[:count], lx.heredocs[:docs], space
+		lx.toks, lx.heredocs, lx.space = lx.toks[:count], docs, space
 		lx.pos = start
 		if lx.failures > maxFailures {
 			lx.pos = len(lx.text)

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program kafka-console-consumer.sh
+same-as kafka-console-consumer

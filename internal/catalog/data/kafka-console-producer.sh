@@ -1,0 +1,3 @@
+vogt-catalog 1
+program kafka-console-producer.sh
+same-as kafka-console-producer

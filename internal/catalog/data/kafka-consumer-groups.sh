@@ -1,0 +1,3 @@
+vogt-catalog 1
+program kafka-consumer-groups.sh
+same-as kafka-consumer-groups

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.clp
+same-as ps.clear-itemproperty

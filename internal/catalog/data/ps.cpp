@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.cpp
+same-as ps.copy-itemproperty

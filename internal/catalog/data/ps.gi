@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.gi
+same-as ps.get-item

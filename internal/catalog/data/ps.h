@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.h
+same-as ps.get-history

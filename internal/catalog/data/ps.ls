@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.ls
+same-as ps.get-childitem

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.r
+same-as ps.invoke-history

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.rd
+same-as ps.remove-item

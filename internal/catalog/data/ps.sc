@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.sc
+same-as ps.set-content

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.sl
+same-as ps.set-location

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.sls
+same-as ps.select-string

@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.sp
+same-as ps.set-itemproperty

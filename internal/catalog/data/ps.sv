@@ -1,0 +1,3 @@
+vogt-catalog 1
+program ps.sv
+same-as ps.set-variable

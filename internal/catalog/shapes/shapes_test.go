@@ -1,0 +1,107 @@
+package shapes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"vogt/internal/catalog"
+	"vogt/internal/reading"
+)
+
+const example = `schema = "openape-shapes/v1"
+[cli]
+id = "tracker"
+executable = "tracker"
+version = "1.2"
+[[operation]]
+id = "issue.list"
+command = ["issue", "list"]
+display = "List issues"
+action = "list"
+risk = "low"
+resource_chain = ["issue:*"]
+[[operation]]
+id = "issue.close"
+command = ["issue", "close"]
+positionals = ["number"]
+required_options = ["reason"]
+display = "Close issue {number}"
+action = "update"
+risk = "medium"
+resource_chain = ["issue:number={number}"]
+[[operation]]
+id = "issue.purge"
+command = ["issue"]
+positionals = ["=purge", "number"]
+display = "Purge"
+action = "delete"
+risk = "critical"
+resource_chain = ["issue:number={number}"]
+`
+
+func TestEntry(t *testing.T) {
+	name, text, err := Entry([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "tracker" || !strings.Contains(text, Digest([]byte(example))) {
+		t.Errorf("entry %s lacks the digest:\n%s", name, text)
+	}
+	c := catalog.New()
+	if err := c.Add("tracker", name, text); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	rd := reading.New(c)
+	for line, want := range map[string][]string{
+		"tracker issue list":                     {"net"},
+		"tracker issue close 7 --reason done":    {"net", "write"},
+		"tracker issue close 7 --reason=done":    {"net", "write"},
+		"tracker issue purge 7":                  {"destroy", "net", "write"},
+		"tracker issue list --web":               {"opaque"}, // an option that the adapter does not name
+		"tracker issue list extra":               {"opaque"},
+		"tracker issue close 7":                  {"opaque"},
+		"tracker":                                {"opaque"},
+		"tracker wiki":                           {"opaque"},
+		"tracker issue close 7 --reason x --all": {"net", "opaque", "write"},
+	} {
+		r := rd.Text(line, reading.Place{})
+		if got := reading.ExampleEffects(&r); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v\n%s", line, got, want, text)
+		}
+	}
+}
+
+func TestEntryRefuses(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"another schema":    {"openape-shapes/v1", "openape-shapes/v2"},
+		"no TOML":           {"[cli]", "[cli"},
+		"an unknown key":    {`id = "tracker"`, "id = \"tracker\"\nhook = \"x\""},
+		"a path":            {`executable = "tracker"`, `executable = "../tracker"`},
+		"a second line":     {`id = "issue.list"`, `id = "issue.list\nform x : inert :"`},
+		"an unknown risk":   {`risk = "medium"`, `risk = "tiny"`},
+		"an odd option":     {`["reason"]`, `["reason : inert"]`},
+		"an odd positional": {`["number"]`, `["number..."]`},
+		"no operation":      {"[[operation]]", "[[operations]]"},
+	} {
+		text := strings.ReplaceAll(example, change[0], change[1])
+		if text == example {
+			t.Fatalf("%s: nothing changed", name)
+		}
+		if _, entry, err := Entry([]byte(text)); err == nil {
+			t.Errorf("%s is accepted:\n%s", name, entry)
+		}
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	f.Add(example)
+	f.Fuzz(func(t *testing.T, text string) {
+		name, entry, err := Entry([]byte(text))
+		if err == nil {
+			if _, err := catalog.Parse("x", name, entry, true); err != nil {
+				t.Errorf("%v\n%s", err, entry)
+			}
+		}
+	})
+}

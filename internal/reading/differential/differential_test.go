@@ -1,0 +1,258 @@
+//go:build linux && (amd64 || arm64)
+
+package differential
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	defaultLines = 4000 // generated lines; VOGT_DIFFERENTIAL overrides
+	shortLines   = 300
+	maxShown     = 25 // faults of a class that are reduced and shown
+)
+
+// finding is a fault with the line that showed it.
+type finding struct {
+	fault
+	where string
+	line  string
+	short string // reduced from line
+}
+
+// tally is what a run over many lines gave.
+type tally struct {
+	run, parse, complete, opaque, executes, readOnly, expired, events int
+	samples, sampleComplete, sampleOpaque                             int
+	findings                                                          []finding
+	unclaimed                                                         []string // samples that are not claimed
+}
+
+// check runs every line and compares what happened with what read claims.
+func (j *jail) check(t *testing.T, lines []sample, read reader) *tally {
+	t.Helper()
+	var (
+		sum    tally
+		group  sync.WaitGroup
+		queue  = make(chan int)
+		runs   = make([]run, len(lines))
+		failed = make([]error, len(lines))
+	)
+	for range cap(j.idle) {
+		group.Go(func() {
+			for i := range queue {
+				runs[i], failed[i] = j.run(lines[i].text)
+			}
+		})
+	}
+	for i := range lines {
+		queue <- i
+	}
+	close(queue)
+	group.Wait()
+	for i, line := range lines {
+		if failed[i] != nil {
+			t.Error(failed[i])
+			continue
+		}
+		sum.add(line, read.safely(line.text, workDir), runs[i])
+	}
+	slices.SortStableFunc(sum.findings, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Key, b.Key), cmp.Compare(len(a.line), len(b.line)), cmp.Compare(a.line, b.line))
+	})
+	return &sum
+}
+
+func (sum *tally) add(line sample, c claim, r run) {
+	sum.run++
+	sum.events += len(r.Events)
+	if r.TimedOut {
+		sum.expired++
+	}
+	if r.Parses {
+		sum.parse++
+		if c.complete() {
+			sum.complete++
+		}
+		if c.Opaque {
+			sum.opaque++
+		}
+		if c.Executes {
+			sum.executes++
+		}
+		if c.ReadOnly {
+			sum.readOnly++
+		}
+		if line.where != "" && !line.blind {
+			sum.samples++
+			if c.ParseOK && !c.Opaque {
+				sum.sampleComplete++
+			} else {
+				sum.unclaimed = append(sum.unclaimed, line.text)
+			}
+			if c.Opaque {
+				sum.sampleOpaque++
+			}
+		}
+	}
+	for _, f := range compare(c, r) {
+		sum.findings = append(sum.findings, finding{fault: f, where: line.where, line: line.text})
+	}
+}
+
+// report logs the numbers and fails the test for each fault, with a short line
+// that shows it. Of faults that are alike, and of very many, it takes some.
+func (j *jail) report(t *testing.T, sum *tally, read reader) {
+	t.Helper()
+	t.Logf("%d lines ran, %d parse, %d are claimed completely, %d opaque, %d executing, %d read-only; %d ran out of time; %d events",
+		sum.run, sum.parse, sum.complete, sum.opaque, sum.executes, sum.readOnly, sum.expired, sum.events)
+	counts := map[class]int{}
+	for _, f := range sum.findings {
+		counts[f.Class]++
+	}
+	for class := range classes {
+		if counts[class] > 0 {
+			t.Logf("%d faults of class %s", counts[class], class)
+		}
+	}
+	for _, f := range j.shortest(sum.findings, read) {
+		say := t.Errorf
+		if f.Class.second() {
+			say = t.Logf
+		}
+		say("%s: %q\n  happened: %s\n  claimed: %s\n  in: %s %q", f.Class, f.short, f.Detail, read.safely(f.short, workDir), f.where, f.line)
+	}
+}
+
+// shortest reduces findings, those first whose key is new, and leaves out those
+// that show nothing new.
+func (j *jail) shortest(findings []finding, read reader) []finding {
+	var rest, shown []finding
+	keys := map[string]bool{}
+	for _, f := range findings {
+		if key := fmt.Sprint(f.Class, f.Key); !keys[key] {
+			keys[key] = true
+			shown = append(shown, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	each := map[class]int{}
+	seen := map[class][]string{}
+	var out []finding
+	for _, f := range append(shown, rest...) {
+		known := slices.ContainsFunc(seen[f.Class], func(short string) bool { return strings.Contains(f.line, short) })
+		if known || each[f.Class] >= maxShown {
+			continue
+		}
+		each[f.Class]++
+		f.short = reduce(f.line, 150, func(line string) bool {
+			result, err := j.run(line)
+			return err == nil && slices.ContainsFunc(compare(read.safely(line, workDir), result), func(other fault) bool {
+				return other.Class == f.Class && other.Key == f.Key
+			})
+		})
+		if !slices.Contains(seen[f.Class], f.short) {
+			seen[f.Class] = append(seen[f.Class], f.short)
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b finding) int { return cmp.Compare(a.Class, b.Class) })
+	return out
+}
+
+func (c claim) String() string {
+	var flags []string
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{c.ParseOK, "parse_ok"}, {c.ReadOnly, "read_only"}, {c.Inert, "inert"}, {c.Network, "network"}, {c.Writes, "writes"},
+		{c.Destructive, "destructive"}, {c.Privilege, "privilege"}, {c.Executes, "executes"}, {c.Opaque, "opaque"}} {
+		if flag.set {
+			flags = append(flags, flag.name)
+		}
+	}
+	return fmt.Sprintf("%q %s, writes %q, deletes %q, sinks %q", c.Programs, strings.Join(flags, " "), c.Writing, c.Deleting, c.Sinks)
+}
+
+// generated are lines of the grammar.
+func generated(seed uint64, n int) []sample {
+	g := newGrammar(seed)
+	lines := make([]sample, n)
+	for i := range lines {
+		lines[i].text = g.line()
+	}
+	return lines
+}
+
+// amount is how many lines are generated.
+func amount(t *testing.T) int {
+	if text := os.Getenv("VOGT_DIFFERENTIAL"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("VOGT_DIFFERENTIAL is %q: give the number of lines", text)
+		}
+		return n
+	}
+	if testing.Short() {
+		return shortLines
+	}
+	return defaultLines
+}
+
+func workers() int { return max(2, min(8, runtime.NumCPU())) }
+
+const (
+	// minParse is the share of generated lines that bash must accept, in
+	// percent, for the grammar to be worth anything.
+	minParse = 90
+	// minClaimed and maxOpaque are what a reader must reach with the samples,
+	// in percent: who claims nothing is never wrong.
+	minClaimed = 90
+	maxOpaque  = 8
+)
+
+// Nothing happens in generated lines that reading does not claim.
+func TestGenerated(t *testing.T) {
+	j := newJail(t, workers())
+	sum := j.check(t, generated(seed, amount(t)), readVogt())
+	j.report(t, sum, readVogt())
+	if sum.parse*100 < sum.run*minParse {
+		t.Errorf("bash accepts %d of %d generated lines, want %d %%", sum.parse, sum.run, minParse)
+	}
+}
+
+// Nothing happens in the lines that use how bash evaluates, each of them once.
+func TestHostile(t *testing.T) {
+	j := newJail(t, workers())
+	var lines []sample
+	g := newGrammar(seed)
+	for _, kind := range g.hostile {
+		lines = append(lines, sample{text: kind.write(g)})
+	}
+	for _, text := range g.tricks {
+		lines = append(lines, sample{text: text})
+	}
+	j.report(t, j.check(t, lines, readVogt()), readVogt())
+}
+
+// Nothing happens in written lines that reading does not claim, and it claims
+// to know most of them.
+func TestSamples(t *testing.T) {
+	j := newJail(t, workers())
+	sum := j.check(t, samples(t), readVogt())
+	j.report(t, sum, readVogt())
+	t.Logf("of %d samples that can be known, %d are claimed and %d opaque", sum.samples, sum.sampleComplete, sum.sampleOpaque)
+	if sum.sampleComplete*100 < sum.samples*minClaimed || sum.sampleOpaque*100 >= sum.samples*maxOpaque {
+		t.Errorf("%d of %d samples are claimed and %d opaque, want at least %d %% and less than %d %%; not claimed:\n%s", sum.sampleComplete,
+			sum.samples, sum.sampleOpaque, minClaimed, maxOpaque, strings.Join(sum.unclaimed, "\n"))
+	}
+}

@@ -1,0 +1,24 @@
+// Package differential compares what reading says about a command line with
+// what bash does with it. It holds tests only; run them with
+//
+//	go test ./internal/reading/differential
+//	VOGT_DIFFERENTIAL=50000 go test -timeout 1h ./internal/reading/differential
+//	VOGT_READ_CORPUS=commands.jsonl go test ./internal/reading/differential
+//
+// Command lines come from a seeded grammar, from testdata/lines.txt and, where
+// VOGT_READ_CORPUS names a file with a JSON object a line, from its "command"
+// fields. Each runs under the real bash in a prepared project, as a user
+// without rights, in namespaces of its own: no network, every file system
+// read-only but an empty /tmp, and instead of programs that could do harm
+// files of the same name that only print. Every program start and every change
+// of a file is taken from the kernel with ptrace(2) and seccomp(2), so absolute
+// paths, builtins and redirections are seen as well.
+//
+// Wherever reading claims to know a line completely (it parses and is not
+// opaque), nothing may have happened that was not claimed. A fault is reported
+// with the shortest line found that still shows it.
+//
+// The tests need Linux on amd64 or arm64, the right to make namespaces, bash
+// and git. They own no judgement about what programs mean: that is the
+// catalog's, and what is measured here.
+package differential
