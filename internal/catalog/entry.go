@@ -322,11 +322,14 @@ func (e *Entry) formsOf(s *section) []form {
 
 // Setting says what a key of a group of settings means: the role of its value
 // and effects. Keys are compared without regard to case.
-func (e *Entry) Setting(group, key string) (known bool, role Role, arg string, effects detail.Effects, risk detail.Risk) {
+func (e *Entry) Setting(group, key, value string) (known bool, role Role, arg string, effects detail.Effects, risk detail.Risk) {
 	key = strings.ToLower(key)
 	for i := range e.settings[group] {
 		s := &e.settings[group][i]
 		if segment(s.pattern, key) {
+			if s.clause.conditional && !s.clause.holdsFor(value) {
+				return true, s.value.role, s.value.arg, 0, detail.Unrated
+			}
 			return true, s.value.role, s.value.arg, s.clause.effects, s.clause.risk
 		}
 	}

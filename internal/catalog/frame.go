@@ -79,6 +79,7 @@ type Value struct {
 // Use is what a call means by its entry.
 type Use struct {
 	Entry    *Entry
+	stuck    bool   // something is consulted that the neutral words leave
 	command  string // path of the subcommand
 	form     string
 	Effects  detail.Effects
@@ -102,7 +103,10 @@ func (u *Use) opaque(word int, why string) {
 func (u *Use) add(c *clause) {
 	u.Effects |= c.effects
 	u.Risk = max(u.Risk, c.risk)
-	u.Neutral = u.Neutral || c.neutral
+	if c.effects.Has(detail.Unsettled) {
+		u.Neutral = u.Neutral || c.neutral
+		u.stuck = u.stuck || !c.neutral
+	}
 	if c.stdin.role != NoRole {
 		u.Stdin, u.StdinArg = c.stdin.role, c.stdin.arg
 	}
@@ -151,6 +155,7 @@ func (e *Entry) InterpretTo(words []Word, u *Use) {
 	f.scan()
 	f.settle()
 	u.command = f.section.path
+	u.Neutral = u.Neutral && !u.stuck && !u.Effects.Has(detail.Door)
 	clear(f.given)
 	*f = frame{operands: f.operands[:0], given: f.given[:0]}
 	e.frames.Put(f)
@@ -236,20 +241,9 @@ func (f *frame) atAssign(w *Word) bool {
 	return false
 }
 
-// assignment reports whether text begins with NAME=.
-func assignment(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	if !ok || name == "" {
-		return false
-	}
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
-			return false
-		}
-	}
-	return true
-}
+// assignment reports whether text begins with NAME=. env(1) takes any name,
+// also one that no shell would.
+func assignment(text string) bool { return strings.IndexByte(text, '=') > 0 }
 
 func (f *frame) subcommand(w *Word) *section {
 	if w.Kind != Literal {
@@ -661,9 +655,8 @@ func (f *frame) settle() {
 	}
 	f.use.form = chosen.name
 	f.use.add(&chosen.clause)
-	f.use.Neutral = chosen.clause.neutral
 	f.assign(chosen)
-	if doubtful.Has(hazards) {
+	if (doubtful &^ f.use.Effects).Has(hazards) {
 		f.use.opaque(-1, "which form it is depends on a word that is not literal")
 	}
 	if f.doubt && f.hazard(forms).Has(hazards) {

@@ -54,9 +54,7 @@ type tables struct {
 	prefixes      []string // of names that end in *
 
 	patternsOnce sync.Once
-	sinks        []pattern
-	secrets      []pattern
-	documents    []pattern
+	paths        pathIndex
 
 	hostsOnce sync.Once
 	hosts     []pattern
@@ -140,7 +138,7 @@ func (t *tables) loadPatterns() error {
 			return fmt.Errorf("want `sink KIND PATTERN…`")
 		}
 		for _, glob := range w[2:] {
-			t.sinks = append(t.sinks, pattern{w[1], glob})
+			t.paths.add(pattern{w[1], glob})
 		}
 		return nil
 	})
@@ -152,14 +150,10 @@ func (t *tables) loadPatterns() error {
 			return fmt.Errorf("want `credential PATTERN…` or `documentation PATTERN…`")
 		}
 		for _, glob := range w[1:] {
-			switch w[0] {
-			case "credential":
-				t.secrets = append(t.secrets, pattern{w[0], glob})
-			case "documentation":
-				t.documents = append(t.documents, pattern{w[0], glob})
-			default:
+			if w[0] != credentialKind && w[0] != documentationKind {
 				return fmt.Errorf("unknown statement %q", clip(w[0]))
 			}
+			t.paths.add(pattern{w[0], glob})
 		}
 		return nil
 	})
@@ -170,18 +164,116 @@ func (c *Catalog) patterns() *tables {
 	return &c.tables
 }
 
-// Sink returns the kind of a file that executes or steers something later, or
-// the empty string. path is absolute and cleaned; home may be empty.
-func (c *Catalog) Sink(path, home string) string { return first(c.patterns().sinks, path, home) }
-
-// Credential reports whether path holds secrets.
-func (c *Catalog) Credential(path, home string) bool {
-	return first(c.patterns().secrets, path, home) != ""
+// Class is what is known of a file by its path.
+type Class struct {
+	Sink          string // the kind of a file that executes or steers something later; else empty
+	Credential    bool   // it holds secrets
+	Documentation bool   // it is documentation of the system
 }
 
-// Documentation reports whether path is documentation of the system.
-func (c *Catalog) Documentation(path string) bool {
-	return first(c.patterns().documents, path, "") != ""
+// Classify returns what is known of a file. path is absolute and cleaned, or
+// begins with ~; home may be empty.
+func (c *Catalog) Classify(path, home string) Class {
+	return c.patterns().paths.classify(path, home)
+}
+
+// Sink returns the kind of a file that executes or steers something later, or
+// the empty string.
+func (c *Catalog) Sink(path, home string) string { return c.Classify(path, home).Sink }
+
+// pathIndex finds the patterns that may match a path without trying all. Each
+// pattern stands under one of its segments that has no star, or under the
+// ending or the beginning of its last one; the few others are tried on every
+// path.
+type pathIndex struct {
+	bySegment map[string][]pattern
+	byEnding  map[string][]pattern // ".pem"
+	byStart   map[string][]pattern // the first startLength bytes
+	others    []pattern
+}
+
+const startLength = 3
+
+func (x *pathIndex) add(p pattern) {
+	if x.bySegment == nil {
+		x.bySegment, x.byEnding, x.byStart = map[string][]pattern{}, map[string][]pattern{}, map[string][]pattern{}
+	}
+	segments := strings.Split(strings.ToLower(p.glob), "/")
+	for i := len(segments) - 1; i >= 0; i-- {
+		if s := segments[i]; s != "" && s != "~" && !strings.Contains(s, "*") {
+			x.bySegment[s] = append(x.bySegment[s], p)
+			return
+		}
+	}
+	last := segments[len(segments)-1]
+	if dot := strings.LastIndexByte(last, '.'); dot > 0 && !strings.Contains(last[dot:], "*") {
+		x.byEnding[last[dot:]] = append(x.byEnding[last[dot:]], p)
+		return
+	}
+	if len(last) > startLength && !strings.Contains(last[:startLength], "*") {
+		x.byStart[last[:startLength]] = append(x.byStart[last[:startLength]], p)
+		return
+	}
+	x.others = append(x.others, p)
+}
+
+func (x *pathIndex) classify(path, home string) Class {
+	var c Class
+	try := func(list []pattern) {
+		for i := range list {
+			if p := &list[i]; !c.has(p.kind) && Match(p.glob, path, home) {
+				c.set(p.kind)
+			}
+		}
+	}
+	for rest := path; rest != ""; {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		if segment == "" {
+			continue
+		}
+		segment = strings.ToLower(segment)
+		if list := x.bySegment[segment]; list != nil {
+			try(list)
+		}
+		if rest == "" {
+			if dot := strings.LastIndexByte(segment, '.'); dot >= 0 {
+				try(x.byEnding[segment[dot:]])
+			}
+			if len(segment) >= startLength {
+				try(x.byStart[segment[:startLength]])
+			}
+		}
+	}
+	try(x.others)
+	return c
+}
+
+// Kinds of patterns that are no sinks.
+const (
+	credentialKind    = "credential"
+	documentationKind = "documentation"
+)
+
+func (c *Class) has(kind string) bool {
+	switch kind {
+	case credentialKind:
+		return c.Credential
+	case documentationKind:
+		return c.Documentation
+	}
+	return c.Sink != ""
+}
+
+func (c *Class) set(kind string) {
+	switch kind {
+	case credentialKind:
+		c.Credential = true
+	case documentationKind:
+		c.Documentation = true
+	default:
+		c.Sink = kind
+	}
 }
 
 // HostKind returns "multi-tenant", "resolver" or the empty string.
@@ -208,24 +300,18 @@ func (t *tables) loadHosts() error {
 	})
 }
 
-func first(patterns []pattern, path, home string) string {
-	for i := range patterns {
-		if Match(patterns[i].glob, path, home) {
-			return patterns[i].kind
-		}
-	}
-	return ""
-}
-
 // Match reports whether a path matches a pattern: absolute, below the home
 // folder (~/), or anywhere (**/). "*" stands for anything but a slash, "**"
 // for anything. Case is ignored, since some file systems do.
 func Match(glob, path, home string) bool {
 	if rest, ok := strings.CutPrefix(glob, "~/"); ok {
 		if home != "" {
-			if below, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")+"/"); ok && match(rest, below) {
+			if below, ok := strings.CutPrefix(path, strings.TrimSuffix(home, "/")); ok && strings.HasPrefix(below, "/") && match(rest, below[1:]) {
 				return true
 			}
+		}
+		if below, ok := strings.CutPrefix(path, "~/"); ok && match(rest, below) {
+			return true
 		}
 		// Homes of others, by the usual places.
 		for _, root := range []string{"/home/", "/Users/"} {

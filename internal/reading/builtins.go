@@ -253,8 +253,6 @@ options:
 			switch {
 			case letter == 'a' || letter == 'v' || letter == 'p' && name == "wait":
 				assign(v)
-			case letter == 'C':
-				r.callback(v)
 			}
 			continue options
 		}
@@ -269,13 +267,6 @@ options:
 			assign(words[i+1])
 		}
 	}
-}
-
-// callback reads the command of mapfile -C: words follow it.
-func (r *reader) callback(v catalog.Word) {
-	s := r.call.scope.sub()
-	s.via, s.depth = "mapfile", s.depth+1
-	r.shellText(v, s, r.key)
 }
 
 // matters notes that a variable which steers programs gets an unknown value.

@@ -169,6 +169,12 @@ type reader struct {
 	changed bool   // base is not the working directory
 }
 
+// content marks the call as one that runs content which is not read here.
+func (r *reader) content(key, text string) {
+	r.out.Effects |= detail.Executes
+	r.problem(r.key, key, text)
+}
+
 // unknown marks the call as opaque.
 func (r *reader) unknown(word int, key, text string) {
 	r.out.Effects |= detail.Opaque
@@ -180,7 +186,11 @@ func (r *reader) read(exact bool) {
 	name := r.out.Program
 	r.base = s.cwd
 	if !exact {
-		r.unknown(0, "program", "which program runs is not known from the text")
+		if name != "?" {
+			r.content("program", name+" lies in a folder that the text does not name")
+		} else {
+			r.unknown(0, "program", "which program runs is not known from the text")
+		}
 		r.emptied()
 		return
 	}
@@ -354,6 +364,10 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 	case catalog.Assign:
 		w := r.call.words[v.Word]
 		name, value, _ := strings.Cut(w.Text, "=")
+		if !validName(name) {
+			// BASH_FUNC_name%% defines a function for a shell below.
+			r.unknown(v.Word, "variable", "the variable "+name+" has a name that shells treat in their own way")
+		}
 		if r.catalog.Matters(name) {
 			if w.Kind == catalog.Literal {
 				w = catalog.Word{Text: value}
@@ -750,7 +764,7 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 		r.unknown(v.Word, "setting", "which setting it is is not known")
 		return
 	}
-	known, role, arg, effects, risk := u.Entry.Setting(v.Arg, key)
+	known, role, arg, effects, risk := u.Entry.Setting(v.Arg, key, value)
 	if !known {
 		r.unknown(v.Word, "setting", "the setting "+key+" is not in the catalog")
 		return
@@ -815,10 +829,10 @@ func (r *reader) standardInput(u *catalog.Use) {
 		case inherited:
 			r.out.Effects |= detail.Door
 			if u.Stdin == catalog.Shell {
-				r.unknown(-1, "interactive", r.out.Program+" reads commands from the terminal")
+				r.content("interactive", r.out.Program+" reads commands from the terminal")
 			}
 		default:
-			r.unknown(-1, "open-input", "what "+r.out.Program+" reads as commands is not known")
+			r.content("open-input", "what "+r.out.Program+" reads as commands is not known")
 		}
 	case catalog.Code:
 		switch r.stdin.kind {
@@ -830,9 +844,9 @@ func (r *reader) standardInput(u *catalog.Use) {
 			r.code(u.StdinArg, word, at)
 		case inherited:
 			r.out.Effects |= detail.Door
-			r.unknown(-1, "interactive", r.out.Program+" reads its program from the terminal")
+			r.content("interactive", r.out.Program+" reads its program from the terminal")
 		default:
-			r.unknown(-1, "open-input", "the program that "+r.out.Program+" reads is not known")
+			r.content("open-input", "the program that "+r.out.Program+" reads is not known")
 		}
 	}
 }
@@ -861,9 +875,9 @@ func (r *reader) variable(e setting, program string, builtin bool) {
 	}
 	switch effect {
 	case catalog.Library:
-		r.unknown(0, "variable", e.name+" changes which code runs")
+		r.content("variable", e.name+" changes which code runs")
 	case catalog.Configures:
-		r.unknown(0, "variable", e.name+" changes the configuration, which can start programs")
+		r.content("variable", e.name+" changes the configuration, which can start programs")
 	case catalog.ShellText:
 		child := r.child(false)
 		child.env = nil // the variable would be found again and again

@@ -39,14 +39,14 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	}
 	if w.Shown() == processShown {
 		if role == catalog.Script {
-			r.unknown(-1, "open-input", "what runs comes from a command")
+			r.content("open-input", "what runs comes from a command")
 		}
 		return
 	}
 	text := pathText(w)
 	if text == "" || text == "-" {
 		if role == catalog.Script {
-			r.unknown(-1, "open-input", "what runs comes from standard input")
+			r.content("open-input", "what runs comes from standard input")
 		}
 		return
 	}
@@ -137,7 +137,10 @@ func (r *reader) code(language string, word catalog.Word, at int) {
 		return
 	}
 	f := code.Read(lang, templateOf(word))
-	if !f.Complete || word.Kind != catalog.Literal {
+	switch {
+	case lang.General():
+		r.content("code", "what the "+language+" text does is not fully known")
+	case !f.Complete || word.Kind != catalog.Literal && !lang.Pure():
 		r.unknown(-1, "code", "what the "+language+" text does is not fully known")
 	}
 	if f.Write {
@@ -205,22 +208,23 @@ func (w *walker) rate(c *Call, s *scope) {
 	floor(e.Has(detail.Privileged), detail.Critical)
 	home := s.home
 	for _, p := range c.Paths.Reads {
-		switch {
-		case w.catalog.Credential(p, home):
+		switch class := w.catalog.Classify(p, home); {
+		case class.Credential:
 			c.Effects |= detail.Secrets
 			risk = max(risk, detail.High)
-		case !within(p, w.place.Cwd) && !w.catalog.Documentation(p):
+		case !class.Documentation && !within(p, w.place.Cwd):
 			risk = max(risk, detail.Medium)
 		}
 	}
 	for _, list := range [2][]string{c.Paths.Writes, c.Paths.Deletes} {
 		for _, p := range list {
-			if kind := w.catalog.Sink(p, home); kind != "" {
+			class := w.catalog.Classify(p, home)
+			if class.Sink != "" {
 				c.Paths.Sinks = append(c.Paths.Sinks, p)
 				risk = max(risk, detail.High)
 			}
 			floor(!within(p, w.place.Cwd), detail.High)
-			floor(w.catalog.Credential(p, home), detail.Critical)
+			floor(class.Credential, detail.Critical)
 		}
 	}
 	for _, p := range c.Paths.Deletes {

@@ -411,7 +411,7 @@ func (w *walker) function(name string, body *syntax.Stmt, args []catalog.Word, s
 	}
 	if slices.Contains(s.calls, name) {
 		if s.pin >= 0 && w.forks(body, name) {
-			w.add(&Call{Effects: detail.Destroys | detail.Opaque, Risk: detail.Critical}, at)
+			w.add(&Call{Effects: detail.Destroys, Risk: detail.Critical}, at)
 			w.problem(at, "fork-bomb", name+" starts itself again without an end")
 			return
 		}

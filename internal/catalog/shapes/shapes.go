@@ -153,6 +153,9 @@ func section(b *strings.Builder, ops []operation) error {
 			if err := plainWord("positionals", p); err != nil {
 				return err
 			}
+			if strings.Contains(p, ".") {
+				return fmt.Errorf("positionals: %q is no name of an operand", p)
+			}
 			roles = append(roles, "@"+p)
 		}
 		for _, o := range op.RequiredOptions {

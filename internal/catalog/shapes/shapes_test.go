@@ -58,7 +58,7 @@ func TestEntry(t *testing.T) {
 		"tracker issue close 7 --reason done":    {"net", "write"},
 		"tracker issue close 7 --reason=done":    {"net", "write"},
 		"tracker issue purge 7":                  {"destroy", "net", "write"},
-		"tracker issue list --web":               {"opaque"}, // an option that the adapter does not name
+		"tracker issue list --web":               {"net", "opaque"}, // an option that the adapter does not name
 		"tracker issue list extra":               {"opaque"},
 		"tracker issue close 7":                  {"opaque"},
 		"tracker":                                {"opaque"},

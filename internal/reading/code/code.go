@@ -94,6 +94,20 @@ func (l Lang) String() string {
 	return names[l]
 }
 
+// General reports whether the language can do anything that a program can, so
+// that no finding is complete.
+func (l Lang) General() bool {
+	switch l {
+	case Python, Perl, Ruby, Node, PHP, Lua:
+		return true
+	}
+	return false
+}
+
+// Pure reports whether no text of the language does anything but compute and
+// print: jq has no way to write, start or contact.
+func (l Lang) Pure() bool { return l == Jq }
+
 // ParseLang gives the language of a lower-case name.
 func ParseLang(name string) (Lang, bool) {
 	if name == "" {
