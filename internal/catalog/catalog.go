@@ -114,7 +114,7 @@ func (c *Catalog) lookup(program string, depth int) *Entry {
 		if base = strings.TrimSuffix(base, "-"); base == program || base == "" {
 			return nil
 		}
-		if i := strings.LastIndexByte(program, '.'); i > 0 && strings.HasPrefix(program, base+"3.") {
+		if i := strings.LastIndexByte(program, '.'); i > 0 && base == "python" && strings.HasPrefix(program, "python3.") {
 			base += "3" // python3.12
 		}
 		if e = c.named(base); e != nil && e.SameAs != "" {

@@ -121,7 +121,9 @@ type frame struct {
 	use      *Use
 	operands []int // indexes of words
 	given    []givenOption
+	values   []Value
 	doubt    bool // a word that is not literal may be an option
+	more     bool // a value may split into further operands
 }
 
 type givenOption struct {
@@ -150,16 +152,23 @@ func (e *Entry) InterpretTo(words []Word, u *Use) {
 	if f == nil {
 		f = &frame{}
 	}
-	*f = frame{entry: e, words: words, section: e.root, use: u, operands: f.operands[:0], given: f.given[:0]}
+	*f = frame{entry: e, words: words, section: e.root, use: u, operands: f.operands[:0], given: f.given[:0], values: f.values[:0]}
 	f.scopes = e.scopes(e.root)
 	f.scan()
 	f.settle()
 	u.command = f.section.path
 	u.Neutral = u.Neutral && !u.stuck && !u.Effects.Has(detail.Door)
+	if len(f.values) > 0 {
+		u.Values = append(make([]Value, 0, len(f.values)), f.values...)
+	}
 	clear(f.given)
-	*f = frame{operands: f.operands[:0], given: f.given[:0]}
+	clear(f.values)
+	*f = frame{operands: f.operands[:0], given: f.given[:0], values: f.values[:0]}
 	e.frames.Put(f)
 }
+
+// Form is the name of the form that the call has.
+func (u *Use) Form() string { return u.form }
 
 // Operation is program, subcommand and form, joined by dots; empty when no
 // entry told.
@@ -201,6 +210,9 @@ func (f *frame) scan() {
 			continue
 		}
 		if next, ends, ok := f.option(i); ok {
+			if w.Kind == Many || w.Kind == Glob {
+				f.doubt, f.more = true, true
+			}
 			ended = ended || ends
 			i = next
 			continue
@@ -218,8 +230,8 @@ func (f *frame) scan() {
 				continue
 			}
 		}
-		if f.section.stops() && !f.atAssign(w) {
-			ended = true
+		if f.section.stops() {
+			ended = true // NAME=value too: what follows is the command
 		}
 		f.operands = append(f.operands, i)
 		i++
@@ -387,9 +399,12 @@ func (f *frame) attached(text string, t *traits) (*option, string, int) {
 		return nil, "", 0
 	}
 	if o.mode == noValue {
-		// --flag=value: programs that accept it mean the flag; the value could
-		// only switch it off.
-		return o, name, -1
+		// --flag=value: programs that accept it can switch the flag off by it.
+		switch text[cut+1:] {
+		case "true", "1", "yes", "on":
+			return o, name, -1
+		}
+		return nil, "", 0
 	}
 	return o, name, cut + 1
 }
@@ -527,7 +542,7 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 		for range o.values {
 			if next < len(f.words) {
 				if f.words[next].Kind == Many || f.words[next].Kind == Glob {
-					f.use.opaque(next, "the value of "+name+" may be several words")
+					f.doubt, f.more = true, true
 				}
 				next++
 			}
@@ -585,7 +600,7 @@ func matchesAny(patterns []string, value string) bool {
 
 // value records a word with its role and adds what the role does.
 func (f *frame) value(r roleSpec, word, from, end int, option string) {
-	f.use.Values = append(f.use.Values, Value{Role: r.role, Arg: r.arg, Word: word, From: from, End: end, Option: option})
+	f.values = append(f.values, Value{Role: r.role, Arg: r.arg, Word: word, From: from, End: end, Option: option})
 	if !f.harmless(r.role, word, from) {
 		f.use.Effects |= r.role.Effects()
 	}
@@ -634,12 +649,13 @@ func (f *frame) settle() {
 		return
 	}
 	var chosen *form
+	index := 0
 	before := f.use.Effects
 	doubtful := detail.Effects(0)
 	for i := range forms {
 		switch f.holds(&forms[i]) {
 		case yes:
-			chosen = &forms[i]
+			chosen, index = &forms[i], i
 		case perhaps:
 			doubtful |= forms[i].clause.effects | forms[i].roleEffects()
 			continue
@@ -659,7 +675,7 @@ func (f *frame) settle() {
 	if (doubtful &^ f.use.Effects).Has(hazards) {
 		f.use.opaque(-1, "which form it is depends on a word that is not literal")
 	}
-	if f.doubt && f.hazard(forms).Has(hazards) {
+	if f.doubt && (f.hazard(forms, index) &^ f.use.Effects).Has(hazards) {
 		f.use.opaque(-1, "a word that is not literal may be an option")
 	}
 }
@@ -674,8 +690,9 @@ func (t *traits) name() string {
 // hazards are the effects that make a doubt matter.
 const hazards = detail.Writes | detail.Destroys | detail.Contacts | detail.Privileged | detail.Executes | detail.Opaque | detail.Door
 
-// hazard is what any option of this section could do, and any form.
-func (f *frame) hazard(forms []form) detail.Effects {
+// hazard is what any further option of this section could do: by itself, or by
+// making another form than the chosen one hold.
+func (f *frame) hazard(forms []form, chosen int) detail.Effects {
 	if !f.section.traits.allOptions {
 		return detail.Opaque
 	}
@@ -688,8 +705,11 @@ func (f *frame) hazard(forms []form) detail.Effects {
 			e |= o.hazard()
 		}
 	}
+	undone := slices.ContainsFunc(forms[chosen].terms, func(t term) bool { return t.kind == lacksOption || t.kind == optionIs })
 	for i := range forms {
-		if slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind != operandIs && t.kind != operandCount }) {
+		switch {
+		case i < chosen && slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind == hasOption || t.kind == optionIs }),
+			i > chosen && undone:
 			e |= forms[i].clause.effects | forms[i].roleEffects()
 		}
 	}
@@ -766,20 +786,23 @@ func (f *frame) term(t *term) answer {
 	case lacksOption:
 		return either(!f.has(t.names))
 	case optionIs:
-		a := no
+		match, miss := false, false
 		for i := range f.given {
 			g := &f.given[i]
 			if !g.named(t.names) {
 				continue
 			}
-			switch {
-			case !g.known:
-				a = max(a, perhaps)
-			case matchesAny(t.values, g.value):
-				return yes
-			}
+			hit := g.known && matchesAny(t.values, g.value)
+			match = match || hit || !g.known
+			miss = miss || !hit || !g.known
 		}
-		return a
+		switch {
+		case match && miss: // given twice, and programs differ in which one counts
+			return perhaps
+		case match:
+			return yes
+		}
+		return no
 	case operandCount:
 		low, high := f.count()
 		switch {
@@ -799,6 +822,11 @@ func (f *frame) term(t *term) answer {
 				continue
 			}
 			if w.Kind != Literal {
+				for _, p := range t.names {
+					if prefix, ok := strings.CutSuffix(p, "*"); ok && w.Text != "" && strings.HasPrefix(w.Text, prefix) {
+						return yes // whatever follows
+					}
+				}
 				return perhaps
 			}
 			text := w.Text
@@ -839,6 +867,9 @@ func (f *frame) has(names []string) bool {
 
 // count is the least and the greatest number of operands; -1 is any number.
 func (f *frame) count() (low, high int) {
+	if f.more {
+		high = -1
+	}
 	for _, i := range f.operands {
 		switch f.words[i].Kind {
 		case Many:
@@ -863,7 +894,7 @@ func (f *frame) assign(fm *form) {
 		specs = specs[1:]
 	}
 	n := len(f.operands)
-	spread := false // some operand may be any number of words
+	spread := f.more // some operand may be any number of words
 	for _, i := range f.operands {
 		k := f.words[i].Kind
 		spread = spread || k == Many || k == Glob

@@ -42,14 +42,14 @@ var effectNames = []struct {
 func (e Effects) Has(others Effects) bool { return e&others != 0 }
 
 // ReadOnly reports whether the text shows that nothing is changed, started or
-// contacted.
+// contacted, and no way to do so is opened.
 func (e Effects) ReadOnly() bool {
-	return !e.Has(Writes | Destroys | Contacts | Privileged | Executes | Opaque)
+	return !e.Has(Writes | Destroys | Contacts | Privileged | Executes | Opaque | Door)
 }
 
 // Inert reports whether e is read-only and nothing that is consulted could
 // start a program.
-func (e Effects) Inert() bool { return e.ReadOnly() && !e.Has(Unsettled|Door) }
+func (e Effects) Inert() bool { return e.ReadOnly() && !e.Has(Unsettled) }
 
 // String names the effects for logs and tests.
 func (e Effects) String() string {

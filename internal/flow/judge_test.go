@@ -11,6 +11,8 @@ import (
 	"vogt/internal/statement"
 )
 
+var testReader = reading.New(catalog.New())
+
 func TestZeroVerdictRefuses(t *testing.T) {
 	if (Verdict{}).Outcome != Refuse {
 		t.Error("the zero verdict does not refuse")
@@ -22,7 +24,7 @@ func TestZeroVerdictRefuses(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	read, err := Read(reading.New(catalog.New()), grant.Request{Command: []string{"ls", "-l"}})
+	read, err := Read(testReader, grant.Request{Command: []string{"ls", "-l"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestJudge(t *testing.T) {
 	if v := Judge(read, id, nil, 1); v.Outcome != Ask {
 		t.Errorf("nothing allows it: %+v", v)
 	}
-	critical, err := Read(reading.New(catalog.New()), grant.Request{Command: []string{"vogt", "up"}})
+	critical, err := Read(testReader, grant.Request{Command: []string{"vogt", "up"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestJudge(t *testing.T) {
 // its details and their risk, the reading is that of the argument list.
 func TestClaimsChangeNothing(t *testing.T) {
 	bare := grant.Request{Command: []string{"rm", "-rf", "/srv/data"}}
-	want, err := Read(reading.New(catalog.New()), bare)
+	want, err := Read(testReader, bare)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,24 +75,24 @@ func TestClaimsChangeNothing(t *testing.T) {
 	} {
 		req := bare
 		change(&req)
-		got, err := Read(reading.New(catalog.New()), req)
+		got, err := Read(testReader, req)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("claiming %s: read as %+v, %v", name, got, err)
 		}
 	}
 	// A claim can only make it worse: the name under which the door found it.
 	worse := grant.Request{Command: []string{"x", "grant", "approve", "ID"}, Context: &grant.Context{Executable: "/usr/bin/vogt"}}
-	if got, err := Read(reading.New(catalog.New()), worse); err != nil || got.Risk != detail.Critical {
+	if got, err := Read(testReader, worse); err != nil || got.Risk != detail.Critical {
 		t.Errorf("a link to vogt: %+v, %v", got, err)
 	}
-	if got, err := Read(reading.New(catalog.New()), grant.Request{Command: []string{"ls"}, RunAs: "root"}); err != nil || got.Risk != detail.Critical {
+	if got, err := Read(testReader, grant.Request{Command: []string{"ls"}, RunAs: "root"}); err != nil || got.Risk != detail.Critical {
 		t.Errorf("ls as root: %+v, %v", got, err)
 	}
 }
 
 func TestReadRefuses(t *testing.T) {
 	for _, argv := range [][]string{nil, {""}, {"ls", "\x00"}} {
-		if r, err := Read(reading.New(catalog.New()), grant.Request{Command: argv}); err == nil || len(r.Details) != 0 {
+		if r, err := Read(testReader, grant.Request{Command: argv}); err == nil || len(r.Details) != 0 {
 			t.Errorf("%q: %+v, %v", argv, r, err)
 		}
 	}

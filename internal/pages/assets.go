@@ -38,6 +38,7 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 		{"app.js", "text/javascript; charset=utf-8", []string{"core.js", "app.js"}},
 		{"gate.js", "text/javascript; charset=utf-8", []string{"core.js", "gate.js"}},
 		{"icons.svg", "image/svg+xml", []string{"icons.svg"}},
+		{"more.svg", "image/svg+xml", []string{"more.svg"}}, // what the inbox does without
 		{"icon.svg", "image/svg+xml", []string{"icon.svg"}},
 	} {
 		ext := path.Ext(file.name)
@@ -75,7 +76,7 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 
 // compact drops indentation, empty lines, lines that are a // comment, and
 // /* */ comments that begin a line; in a script also line breaks after braces,
-// commas and semicolons, in a style sheet all of them and spaces around
+// commas and semicolons, in a style sheet all of them; and spaces around
 // punctuation. Our own files keep to lines for which that is safe: no string
 // or template literal spans a line break.
 func compact(source []byte, ext string) []byte {
@@ -95,8 +96,11 @@ func compact(source []byte, ext string) []byte {
 			continue
 		}
 		if ext == ".css" {
-			out.WriteString(tighten.Replace(string(line)))
+			out.WriteString(tighten.Replace(strings.Join(strings.Fields(string(line)), " ")))
 			continue
+		}
+		if ext == ".js" {
+			line = tightScript(line)
 		}
 		out.Write(line)
 		// After these three no statement can go on by accident.
@@ -105,6 +109,30 @@ func compact(source []byte, ext string) []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// tightScript drops the spaces next to punctuation in a line of script, outside
+// of strings. Where a template, an escape, or what could be a comment or a
+// regular expression begins, it leaves the rest of the line alone; and so plus
+// and minus, which may mean something else next to each other.
+func tightScript(line []byte) []byte {
+	out := make([]byte, 0, len(line))
+	punctuation := func(i int) bool {
+		return i >= 0 && i < len(line) && bytes.IndexByte([]byte("=<>?:&|,;(){}[]!\""), line[i]) >= 0
+	}
+	quoted := false
+	for i, c := range line {
+		switch {
+		case bytes.IndexByte([]byte("`'/\\"), c) >= 0 && !(quoted && c != '\\'):
+			return append(out, line[i:]...)
+		case c == '"':
+			quoted = !quoted
+		case c == ' ' && !quoted && (punctuation(i-1) || punctuation(i+1)):
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func (s *server) serveAsset(w http.ResponseWriter, r *http.Request) {

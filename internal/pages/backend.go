@@ -9,6 +9,7 @@ import (
 	"vogt/internal/api"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
+	"vogt/internal/reading"
 	"vogt/internal/statement"
 )
 
@@ -220,10 +221,13 @@ type Card struct {
 	// Statement is what was answered or, while pending, what the narrowest
 	// offer would sign. What the page shows of the action comes from it.
 	Statement statement.Statement
-	Offers    []Offer // only while pending
-	Decider   Person  // of an answered request
-	Revoker   Person  // of a revoked one
-	Run       *Run
+	// Reading is what the authority itself reads in what Statement binds, the
+	// argument list; nil where it cannot be read.
+	Reading *reading.Reading
+	Offers  []Offer // only while pending
+	Decider Person  // of an answered request
+	Revoker Person  // of a revoked one
+	Run     *Run
 }
 
 // Cards reads requests.

@@ -116,6 +116,7 @@ type commandView struct {
 	Total    int
 	Unbound  bool // the statement does not contain it
 	Secrets  int  // values masked
+	Page     string
 	Unmasked string
 }
 
@@ -140,6 +141,8 @@ type cardView struct {
 	OnlyKey  bool             // no offer can be accepted on a page
 	Odd      []standOut
 	Command  commandView
+	Does     *doesView // nil without a command
+	Why      string    // what gives it its risk, for the catalog
 	Says     string
 	SaysMore bool
 	Facts    []factView
@@ -163,7 +166,15 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 	c.Whole = v.URL.Query().Get("all") == "1"
 	c.Ask = askOf(argv, g.Request)
 	c.Command = commandOf(argv, c.Whole)
-	c.Command.Unbound = card.Statement.Argv == nil
+	c.Command.Unbound, c.Command.Page = card.Statement.Argv == nil, c.Page()
+	if len(argv) > 0 {
+		c.Does = doesOf(card.Reading, argv, v.notes, c.Whole)
+		if !c.Whole {
+			c.Does.Page = c.Page()
+		}
+		crossing := card.Statement.Purpose == statement.Crossing || g.Request.RunAs != ""
+		c.Why = why(g.Risk, crossing, card.Reading)
+	}
 	if code, err := idna.Punycode.ToASCII(c.Host); err == nil && code != c.Host {
 		c.HostCode = code
 	}
@@ -320,14 +331,6 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		add("low", "same", text, err)
 	}
 	return odd, err
-}
-
-// Why names, for the catalog, what makes a critical request critical.
-func (c *cardView) Why() string {
-	if c.Statement.Purpose == statement.Crossing || c.Grant.Request.RunAs != "" {
-		return "crossing"
-	}
-	return "trust"
 }
 
 // Page is the card's own address.

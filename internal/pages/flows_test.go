@@ -733,6 +733,7 @@ func withoutScript(t *testing.T, b *tab) {
 	}))
 	b.Visit("/grants/" + ids["risky"])
 	b.Wait(b.Has("JavaScript is off.") + ` && ` + b.Has("vogt grant inbox") + ` && ` + b.Has("../../shared-cache"))
+	b.Wait(b.Has("What it would do") + ` && ` + b.Has("/home/mara/shared-cache") + ` && document.querySelectorAll(".calls .risk").length === 3`)
 	if n := eval[int](b, `document.querySelectorAll("button:not([disabled])").length`); n != 0 {
 		t.Errorf("%d buttons promise something that they cannot do", n)
 	}

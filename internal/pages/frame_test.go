@@ -8,12 +8,14 @@ import (
 	"crypto/elliptic"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,8 @@ import (
 	"vogt/internal/grant"
 	"vogt/internal/pages"
 	"vogt/internal/passkey/passkeytest"
+	"vogt/internal/reading"
+	"vogt/internal/statement"
 )
 
 func TestHeaders(t *testing.T) {
@@ -754,24 +758,179 @@ func TestBrowserLeaves(t *testing.T) {
 	}
 }
 
-// TestCriticalSaysWhy: the reason stands next to the level.
+// bare is the text of a page, without markup and references.
+func bare(page string) string {
+	return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, ""))
+}
+
+// section is what stands under a heading of the card.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, "<section><h2>"+heading+"<")
+	body, _, closed := strings.Cut(rest, "</section>")
+	if !found || !closed {
+		t.Fatalf("no section %q", heading)
+	}
+	return body
+}
+
+// TestCardShowsWhatItWouldDo: programs, effects, files and notes stand between
+// the command and the facts, in both languages, and come from the authority's
+// own reading, whatever the request says of itself.
+func TestCardShowsWhatItWouldDo(t *testing.T) {
+	s := newSite(t, fixedClock().now)
+	s.populate()
+	folder := "/home/mara/projects/shop"
+	context := &grant.Context{Cwd: &statement.File{Path: &folder}}
+	ask := func(risk detail.Risk, words ...string) string {
+		return "/grants/" + s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words, Context: context,
+			Details: []detail.Wire{{Display: "Only looks around", Risk: "low"}}}, risk)
+	}
+	s.signIn(mara)
+	path := ask(detail.Critical, "sh", "-c", "cat notes.txt; sudo rm -rf /srv/cache; no-such-program-here")
+	page := s.get(path)
+	want(t, page, 200)
+	text := bare(section(t, page.body, "What it would do"))
+	for _, c := range []string{
+		"read by Vogt itself", "cat notes.txt", "reads", "sudo rm -rf /srv/cache", "rm -rf /srv/cache", "higher rights", "destroys", "writes", "Critical risk", "unknown", "High risk",
+		"Reads" + folder + "/notes.txt", "Deletes/srv/cache", "no-such-program-here is not in the catalog",
+	} {
+		if !strings.Contains(text, c) {
+			t.Errorf("the section does not show %q: %s", c, text)
+		}
+	}
+	if strings.Contains(text, "Only looks around") {
+		t.Error("the section shows what the client says")
+	}
+	command, does, facts := strings.Index(page.body, ">What would run<"), strings.Index(page.body, ">What it would do<"), strings.Index(page.body, ">Where, and as whom<")
+	if command < 0 || does < command || facts < does {
+		t.Errorf("the sections stand at %d, %d and %d", command, does, facts)
+	}
+	_, head, _ := strings.Cut(page.body, `<header class="card-head">`)
+	head, _, _ = strings.Cut(head, "</header>")
+	if text := bare(head); !strings.Contains(text, "destroys") || !strings.Contains(text, "It would use higher rights, or give them.") {
+		t.Errorf("the head says %q", text)
+	}
+	german := bare(section(t, s.get(path+"?lang=de").body, "Was es tun würde"))
+	for _, c := range []string{"von Vogt selbst gelesen", "liest", "höhere Rechte", "vernichtet", "unbekannt", "Löscht/srv/cache", "Das Programm steht nicht im Katalog."} {
+		if !strings.Contains(german, c) {
+			t.Errorf("in German it does not show %q: %s", c, german)
+		}
+	}
+	// In the inbox, and when it is closed, it shows the same.
+	id := strings.TrimPrefix(path, "/grants/")
+	if pane := bare(section(t, s.get("/?card="+id+"&lang=en").body, "What it would do")); pane != text {
+		t.Errorf("the inbox shows %s", pane)
+	}
+	if err := s.authority.Apply(id, grant.Deny{Decision: grant.Decision{By: mara, At: grant.At(s.now()), Strength: grant.Click}}); err != nil {
+		t.Fatal(err)
+	}
+	if closed := bare(section(t, s.get(path).body, "What it would do")); closed != text {
+		t.Errorf("the closed card shows %s", closed)
+	}
+	// What is no command has nothing to read; a command that cannot be read
+	// says so.
+	none := s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Permissions: []string{"x"}}, detail.High)
+	if page := s.get("/grants/" + none); strings.Contains(page.body, "What it would do") || strings.Contains(page.body, "risk.why") {
+		t.Error("a card without a command shows a reading")
+	}
+	want(t, s.get(ask(detail.High, "ls\x00")), 200, "Vogt could not read this command.", "Vogt could not read what it does.")
+}
+
+// TestReadingIsText: whatever stands in a command, its reading is text.
+func TestReadingIsText(t *testing.T) {
+	s := newSite(t, fixedClock().now)
+	s.populate()
+	s.signIn(mara)
+	ours := regexp.MustCompile(`^</?(h2|div|ol|ul|li|code|span|dl|dt|dd|br|p|a|svg|use)( (class|data-risk|data-tone|aria-hidden|href|lang)="[\w./?=# -]*")*/?>$`)
+	for _, attack := range []string{`<script>pwned</script>`, `"><img src=x onerror=pwned>`, `</code></section></article><h1>Low risk</h1>`, `&lt;b&gt;`, "{{.Secret}}", "\u202egnp.exe", "a\u200bb", "a\x1b[2Jb", "p\u0430ypal"} {
+		quoted := reading.Line([]string{attack})
+		for _, words := range [][]string{{attack, attack}, {"rm", attack}, {"sh", "-c", "rm " + quoted + "; cat <" + quoted + "; " + quoted + " x; curl " + quoted}} {
+			id := s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words}, detail.High)
+			part := section(t, s.get("/grants/"+id).body, "What it would do")
+			for _, tag := range regexp.MustCompile(`<[^>]*>`).FindAllString(part, -1) {
+				if !ours.MatchString(tag) {
+					t.Errorf("%q brings %s", words, tag)
+				}
+			}
+			if strings.ContainsAny(part, "\u202e\u200b\x1b\u0430") {
+				t.Errorf("%q: invisible in %q", words, part)
+			}
+		}
+	}
+}
+
+// TestReadingOfMuch: ten thousand programs, or a line of a megabyte, are a card
+// like any other; on one page there is more of them.
+func TestReadingOfMuch(t *testing.T) {
+	s := newSite(t, fixedClock().now)
+	s.populate()
+	s.signIn(mara)
+	var script strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&script, "rm file-%04d\n", i)
+	}
+	for name, words := range map[string][]string{
+		"calls": {"sh", "-c", script.String()},
+		"line":  {"sh", "-c", "rm " + strings.Repeat("x", 200_000)},
+		"words": append([]string{"rm"}, slices.Repeat([]string{strings.Repeat("y", 1000)}, 1000)...),
+		"word":  {"rm", strings.Repeat("z", 1_000_000)},
+	} {
+		path := "/grants/" + s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words}, detail.Critical)
+		first, whole := s.get(path), s.get(path+"?all=1")
+		want(t, first, 200)
+		want(t, whole, 200)
+		if part := section(t, first.body, "What it would do"); len(part) > 30_000 {
+			t.Errorf("%s: the first view of the reading has %d bytes", name, len(part))
+		}
+		part := section(t, whole.body, "What it would do")
+		if len(part) > 4_000_000 {
+			t.Errorf("%s: all of the reading has %d bytes", name, len(part))
+		}
+		if name == "calls" {
+			want(t, first, 200, "more</span>", path+"?all=1")
+			if strings.Contains(part, "more</span><a") || !strings.Contains(part, "more</span>") {
+				t.Error("on one page it leads to that page, or leaves out without a word")
+			}
+			if n, all := strings.Count(section(t, first.body, "What it would do"), "<li><code>rm "), strings.Count(part, "<li><code>rm "); n != 11 || all != 999 {
+				t.Errorf("%d programs are shown first, then %d", n, all)
+			}
+		}
+	}
+}
+
+// TestCriticalSaysWhy: the reason stands next to the level, the right one and
+// no other.
 func TestCriticalSaysWhy(t *testing.T) {
 	s := newSite(t, fixedClock().now)
 	ids := s.populate()
-	trust := s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: []string{"vogt", "grant", "approve", "x"}}, detail.Critical)
+	ask := func(words ...string) string {
+		return s.authority.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words}, detail.Critical)
+	}
 	s.signIn(mara)
-	const crossing, decides = "It would run as another user.", "It would change who or what Vogt trusts, in your name."
-	for id, reason := range map[string]string{ids["crossing"]: crossing, trust: decides, ids["risky"]: ""} {
-		for _, path := range []string{"/grants/" + id, "/?card=" + id} {
-			page := s.get(path).body
-			for _, known := range []string{crossing, decides} {
-				if strings.Contains(page, known) != (known == reason) {
-					t.Errorf("%s: %q is there or missing, want %q", path, known, reason)
+	reasons := []struct{ id, en, de string }{
+		{ids["crossing"], "It would run as another user.", "Sie würde als anderer Benutzer laufen."},
+		{ask("vogt", "grant", "approve", "x"), "It would change who or what Vogt trusts, in your name.", "Sie würde ändern, wem oder was Vogt vertraut, in deinem Namen."},
+		{ask("sudo", "ls"), "It would use higher rights, or give them.", "Sie würde höhere Rechte nutzen oder vergeben."},
+		{ask("rm", "-rf", "/srv/x"), "It would delete or destroy what cannot be brought back.", "Sie würde löschen oder vernichten, was nichts zurückbringt."},
+		{ask("cp", "x", "/dev/sda"), "It would write to a device directly.", "Sie würde unmittelbar auf ein Gerät schreiben."},
+		{ask("cp", "x", "/home/mara/.ssh/authorized_keys"), "It would change or show keys or credentials.", "Sie würde Schlüssel oder Zugangsdaten ändern oder zeigen."},
+		{ask("ls"), "Vogt’s catalog rates it so.", "So stuft Vogts Katalog sie ein."},
+		{ids["read"], "", ""}, // low
+	}
+	for _, c := range reasons {
+		for _, path := range []string{"/grants/" + c.id + "?", "/?card=" + c.id + "&"} {
+			for tongue, reason := range map[string]string{"en": c.en, "de": c.de} {
+				page := s.get(path + "lang=" + tongue).body
+				for _, other := range reasons {
+					known := map[string]string{"en": other.en, "de": other.de}[tongue]
+					if known != "" && strings.Contains(page, known) != (known == reason) {
+						t.Errorf("%s: %q is there or missing, want %q", path+tongue, known, reason)
+					}
 				}
 			}
 		}
 	}
-	want(t, s.get("/grants/"+trust+"?lang=de"), 200, "Sie würde ändern, wem oder was Vogt vertraut, in deinem Namen.")
 }
 
 // TestAgentsPermissions reads an agent's page in both languages.

@@ -22,11 +22,14 @@ type message struct {
 type language struct {
 	tag      string
 	messages map[string]message
+	// notes are what reading says of a command, by its keys; nil for English,
+	// which reading writes by itself.
+	notes    map[string]string
 	months   []string
 	weekdays []string // from Sunday
 }
 
-// loadLanguage reads messages/<tag>.json: an object of key to string, or of
+// loadLanguage reads messages/<tag>.json and its notes: an object of key to string, or of
 // key to {"zero", "one", "other"} where zero is optional. Catalogs are trusted
 // HTML of which only <b> and <code> are used; what is filled into their
 // placeholders is always escaped.
@@ -51,6 +54,15 @@ func loadLanguage(files fs.FS, tag string) (*language, error) {
 			return nil, fmt.Errorf("messages/%s.json: %s: %w", tag, key, err)
 		}
 		l.messages[key] = message{zero: forms.Zero, one: forms.One, other: forms.Other}
+	}
+	if tag != "en" {
+		raw, err := fs.ReadFile(files, "messages/notes."+tag+".json")
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(raw, &l.notes); err != nil {
+			return nil, fmt.Errorf("messages/notes.%s.json: %w", tag, err)
+		}
 	}
 	l.months = strings.Fields(l.messages["months"].other)
 	l.weekdays = strings.Fields(l.messages["weekdays"].other)

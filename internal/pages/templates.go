@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"fmt"
 	"html/template"
 	"io"
@@ -28,13 +29,21 @@ func parseTemplates(l *language, assets map[string]string) (map[string]*view, er
 		}
 		return assets[name], nil
 	}
+	more, err := files.ReadFile("assets/more.svg")
+	if err != nil {
+		return nil, err
+	}
 	base := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"t":     l.text,
 		"n":     l.count,
 		"num":   func(n any) (string, error) { v, err := asInt(n); return l.number(v), err },
 		"asset": asset,
 		"icon": func(name string) template.HTML {
-			return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + assets["icons.svg"] + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
+			picture := "icons.svg"
+			if bytes.Contains(more, []byte(` id="`+name+`"`)) {
+				picture = "more.svg"
+			}
+			return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + assets[picture] + `#` + template.HTMLEscapeString(name) + `"/></svg>`)
 		},
 		"shown":    func(s string) template.HTML { return marked(s, false) },
 		"prose":    prose,

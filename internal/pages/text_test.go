@@ -303,6 +303,7 @@ func TestContrast(t *testing.T) {
 		{"ink-3", "surface", 4.5}, {"ink-3", "sunken", 4.5}, {"accent", "surface", 4.5}, {"accent", "accent-tint", 4.5}, {"ink-2", "accent-tint", 4.5},
 		{"deny-ink", "deny-bg", 7}, {"allow-ink", "allow-bg", 7}, {"low", "low-tint", 4.5}, {"med", "med-tint", 4.5}, {"high", "high-tint", 4.5},
 		{"crit", "crit-tint", 4.5}, {"crit-ink", "crit", 4.5}, {"good", "good-tint", 4.5}, {"high", "sunken", 4.5}, {"high", "surface", 4.5}, {"crit", "surface", 4.5},
+		{"low", "surface", 4.5}, {"med", "surface", 4.5}, {"good", "surface", 4.5},
 		{"line-strong", "surface", 3}, {"focus", "bg", 3}, {"focus", "surface", 3},
 	} {
 		for theme, name := range []string{"light", "dark"} {

@@ -124,6 +124,7 @@ func (r *reader) eval() {
 
 // forget drops what is known of a shell after something unknown ran in it.
 func (r *reader) forget(s *scope) {
+	s.changes++
 	for name := range s.vars {
 		s.vars[name] = value{}
 	}
@@ -216,8 +217,9 @@ func (r *reader) names(name string) {
 		}
 		key, _, _ := strings.Cut(w.Text, "[")
 		if name == "unset" {
-			delete(s.vars, key)
 			s.set(key, value{})
+			delete(s.funcs, key)
+			r.matters(key)
 			return
 		}
 		s.set(key, value{})
@@ -303,6 +305,10 @@ func (r *reader) testVariable() {
 func (r *reader) after(name string) {
 	s, words := r.call.scope, r.call.words
 	switch name {
+	case "cd", "pushd", "popd", "set", "shift":
+		s.changes++
+	}
+	switch name {
 	case "cd", "pushd":
 		i := 1
 		for i < len(words) && words[i].Kind == catalog.Literal && len(words[i].Text) > 1 && words[i].Text[0] == '-' {
@@ -329,6 +335,9 @@ func (r *reader) after(name string) {
 			s.cwd, s.cwdOK = "", false
 		default:
 			s.cwd = r.absolute(words[i].Text, s.cwd, s)
+		}
+		if len(s.cwd) > maxPath {
+			s.cwd, s.cwdOK = "", false
 		}
 	case "popd":
 		s.cwd, s.cwdOK = "", false
@@ -513,13 +522,13 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 		v.known = number
 	}
 	if a.Append {
-		if old.known == literal && v.known == literal {
+		if old.known == literal && v.known == literal && len(old.text)+len(v.text) <= maxValue {
 			v.text = old.text + v.text
 		} else {
 			v = value{arith: old.arith}
 		}
 	}
-	v.assoc = old.assoc
+	v.assoc, v.array = old.assoc, old.array
 	s.set(name, v)
 	w.assigned(name, word, s, at)
 	if w.catalog.Matters(name) {
@@ -562,7 +571,7 @@ func (w *walker) array(a *syntax.Assign, s *scope) {
 			}
 		}
 	}
-	s.set(name, value{assoc: old.assoc, arith: old.arith})
+	s.set(name, value{assoc: old.assoc, arith: old.arith, array: true})
 	if w.catalog.Matters(name) {
 		s.export(name, catalog.Unknown(catalog.Partial))
 	}
@@ -625,7 +634,13 @@ func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
 		}
 		return
 	}
-	s.set(name, value{arith: v.arith, assoc: v.assoc})
+	if a.Array == nil && (v.array || v.assoc || strings.ContainsAny(flags, "aA")) {
+		// A text that begins with a bracket becomes the elements, evaluated.
+		if word := w.single(a.Value, s); word.Kind != catalog.Literal || strings.HasPrefix(strings.TrimLeft(word.Text, " \t\n"), "(") {
+			w.opaque(s.at(a.Pos()), "open-array", "a text that is assigned to an array by a declaration is evaluated")
+		}
+	}
+	s.set(name, value{arith: v.arith, assoc: v.assoc, array: v.array || strings.Contains(flags, "a")})
 	w.assign(a, s)
 }
 

@@ -108,12 +108,16 @@ func (w *walker) command(c call) {
 		exact = false
 	}
 	if exact && !c.external {
-		if body := s.funcs[name]; body != nil && c.words[0].Text == name {
+		if f := s.funcs[c.words[0].Text]; len(f.bodies) > 0 {
 			if c.red != nil {
 				w.bare(c.red, s, key)
 			}
-			w.function(name, body, c.words[1:], s, key)
-			return
+			for _, body := range f.bodies {
+				w.function(c.words[0].Text, body, c.words[1:], s, key)
+			}
+			if !f.maybe {
+				return
+			}
 		}
 	}
 	out := &Call{Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd}
@@ -217,6 +221,7 @@ func (r *reader) read(exact bool) {
 	}
 	entry.InterpretTo(r.call.words, &r.out.Use)
 	r.apply(&r.out.Use)
+	r.special(entry.Name)
 	r.variables(entry.Name, builtin)
 	if other := Base(r.call.resolved); r.call.resolved != "" && other != name {
 		r.other(other)
@@ -226,6 +231,26 @@ func (r *reader) read(exact bool) {
 	}
 	r.emptied()
 	r.outputOf(name)
+}
+
+// special adds what no entry can say: what a program does with a place that it
+// does not name.
+func (r *reader) special(name string) {
+	words := r.call.words
+	last := words[len(words)-1]
+	switch name {
+	case "mv":
+		if len(words) > 2 && last.Text == "/dev/null" {
+			r.out.Effects |= detail.Writes | detail.Destroys
+		}
+	case "find":
+		for i := range words {
+			if words[i].Text == "-delete" {
+				r.out.Paths.Deletes = append(r.out.Paths.Deletes, r.absolute(r.start()+"/**", r.base, r.call.scope))
+				break
+			}
+		}
+	}
 }
 
 // other reads the call as the program that its name leads to, and adds what
@@ -422,7 +447,7 @@ func openWord(template string) catalog.Word {
 
 // child is the scope of a program that this call starts.
 func (r *reader) child(remote bool) *scope {
-	s := r.call.scope.sub()
+	s := r.fork(r.call.scope)
 	s.depth++
 	s.via = r.out.Program
 	s.funcs, s.alias, s.vars = exportedFunctions(s.funcs), nil, nil
@@ -445,7 +470,7 @@ func (r *reader) child(remote bool) *scope {
 // exportedFunctions are what another program sees of a shell's functions.
 // Which ones were exported is not followed: none are taken along, and
 // `export -f` is opaque.
-func exportedFunctions(map[string]*syntax.Stmt) map[string]*syntax.Stmt { return nil }
+func exportedFunctions(map[string]function) map[string]function { return nil }
 
 // inner reads a command among the call's words.
 func (r *reader) inner(v *catalog.Value, remote bool) {
@@ -467,7 +492,7 @@ func (r *reader) inner(v *catalog.Value, remote bool) {
 				c.scope = r.call.scope
 				c.external = false
 				c.scope.funcs, c.scope.alias = nil, nil
-				defer func(f map[string]*syntax.Stmt, a map[string]bool) { c.scope.funcs, c.scope.alias = f, a }(r.call.scope.funcs, r.call.scope.alias)
+				defer func(f map[string]function, a map[string]bool) { c.scope.funcs, c.scope.alias = f, a }(r.call.scope.funcs, r.call.scope.alias)
 			}
 		}
 	}

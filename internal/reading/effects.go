@@ -1,7 +1,6 @@
 package reading
 
 import (
-	"net/url"
 	"path"
 	"strings"
 
@@ -50,8 +49,14 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 		}
 		return
 	}
+	if w.Kind == catalog.Literal && text[0] == '~' {
+		text = "./" + text // a quoted tilde is a name
+	}
 	full := r.absolute(text, r.base, r.call.scope)
 	p := &r.out.Paths
+	if strings.HasPrefix(full, "/inet") && r.out.Use.Entry != nil && r.out.Use.Entry.Name == "awk" {
+		r.out.Effects |= detail.Contacts // gawk(1), special file names
+	}
 	if w.Kind == catalog.Literal && notFile(full) {
 		return
 	}
@@ -63,7 +68,7 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 		p.Reads = append(p.Reads, full)
 	case catalog.Write:
 		p.Writes = append(p.Writes, full)
-		if strings.HasPrefix(full, "/dev/") {
+		if device(full) {
 			r.out.Effects |= detail.Destroys
 		}
 	case catalog.Empty, catalog.Device:
@@ -85,14 +90,19 @@ func (r *reader) host(w catalog.Word) {
 // hostOf is the host that a URL or a host with user, port and path names.
 func hostOf(text string) string {
 	if i := strings.Index(text, "://"); i >= 0 {
-		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
-			return strings.ToLower(u.Hostname())
-		}
 		text = text[i+3:]
 	}
-	text, _, _ = strings.Cut(text, "/")
+	// RFC 3986, 3.2: the authority ends at a slash, a question mark or a hash;
+	// some clients end it at a backslash too.
+	if i := strings.IndexAny(text, `/?#\`); i >= 0 {
+		text = text[:i]
+	}
 	if i := strings.LastIndexByte(text, '@'); i >= 0 {
 		text = text[i+1:]
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok { // an IPv6 address
+		inner, _, _ = strings.Cut(inner, "]")
+		return strings.ToLower(inner)
 	}
 	if i := strings.IndexByte(text, ':'); i > 0 && strings.Count(text, ":") == 1 {
 		text = text[:i]
@@ -104,9 +114,9 @@ func hostOf(text string) string {
 func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 	text := templateOf(w)
 	remote := strings.Contains(text, "://")
-	if colon := strings.IndexByte(text, ':'); !remote && colon > 1 {
+	if colon := strings.IndexByte(text, ':'); !remote && colon > 0 {
 		slash := strings.IndexByte(text, '/')
-		remote = slash < 0 || slash > colon
+		remote = (slash < 0 || slash > colon) && !strings.HasPrefix(text[colon:], `:\`) // C:\dir is a drive
 	}
 	switch {
 	case strings.HasPrefix(text, "file://"):
@@ -117,16 +127,31 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 	case remote:
 		r.out.Effects |= detail.Contacts
 		r.out.Hosts = append(r.out.Hosts, hostOf(strings.TrimPrefix(strings.ReplaceAll(text, string(catalog.Hole), "…"), "git+")))
-	case w.Kind != catalog.Literal && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "."):
-		r.out.Effects |= detail.Contacts // it may name a host
+	case w.Kind != catalog.Literal && w.Option:
+		r.unknown(-1, "host", "the word may name a host")
 		if role == catalog.RemoteWrite {
 			r.path(catalog.Write, w)
 		}
+	case role == catalog.RemoteRead && r.creates():
+		r.path(catalog.Write, w)
 	case role == catalog.RemoteWrite:
 		r.path(catalog.Write, w)
 	case role == catalog.RemoteRead, strings.ContainsAny(text, "/.~"):
 		r.path(catalog.Read, w)
 	}
+}
+
+// creates reports whether an archiver writes the archive that its option
+// names.
+func (r *reader) creates() bool {
+	switch r.out.Use.Entry.Name {
+	case "tar", "bsdtar", "cpio", "pax":
+		switch r.out.Use.Form() {
+		case "create", "change", "archive":
+			return true
+		}
+	}
+	return false
 }
 
 // code reads a program text of another language.
@@ -227,14 +252,42 @@ func (w *walker) rate(c *Call, s *scope) {
 			floor(class.Credential, detail.Critical)
 		}
 	}
+	for _, p := range w.arrivals(c) {
+		if class := w.catalog.Classify(p, home); class.Sink != "" {
+			c.Paths.Sinks = append(c.Paths.Sinks, p)
+			risk = max(risk, detail.High)
+		}
+	}
 	for _, p := range c.Paths.Deletes {
 		floor(irreplaceable(p, w.place.Cwd, home) || !within(p, w.place.Cwd), detail.Critical)
 	}
 	for _, p := range c.Paths.Writes {
-		floor(strings.HasPrefix(p, "/dev/") && !notFile(p), detail.Critical)
+		floor(device(p) && !notFile(p), detail.Critical)
 	}
 	floor(c.Paths.Unknown && e.Has(detail.Writes), detail.High)
+	if e.Has(detail.Writes) && len(c.Paths.Writes)+len(c.Paths.Deletes) == 0 {
+		c.Paths.Unknown = true
+	}
 	c.Risk = risk
+}
+
+// arrivals are the files that a copy leaves in a folder: what is written is
+// named after what is read.
+func (w *walker) arrivals(c *Call) []string {
+	if c.Use.Entry == nil || len(c.Paths.Writes) == 0 || len(c.Paths.Reads)+len(c.Paths.Deletes) > 64 {
+		return nil
+	}
+	switch c.Use.Entry.Name {
+	case "cp", "mv", "ln", "install", "rsync", "scp":
+	default:
+		return nil
+	}
+	folder := c.Paths.Writes[len(c.Paths.Writes)-1]
+	var out []string
+	for _, p := range append(append(c.Paths.Reads[:len(c.Paths.Reads):len(c.Paths.Reads)], c.Paths.Deletes...), c.Paths.Writes[:len(c.Paths.Writes)-1]...) {
+		out = append(out, path.Join(folder, path.Base(p)))
+	}
+	return out
 }
 
 // within reports whether an absolute path lies in a folder. A path that is

@@ -66,6 +66,9 @@ func (w *walker) inspect(text string) {
 
 // differences marks what the parser and bash read differently.
 func (w *walker) differences(text string) {
+	if i := joinedComment(text); i >= 0 {
+		w.opaque(i, "comment", "a comment ends in a backslash: the next line is a command for bash")
+	}
 	if !utf8.ValidString(text) {
 		w.add(&Call{Effects: detail.Opaque, Risk: detail.High}, 0)
 	}

@@ -35,7 +35,13 @@ const (
 	maxCalls = 4096
 	// maxSteps bounds the work on one text: statements and words that are
 	// visited, again for each call of a function and turn of a loop's fixpoint.
-	maxSteps = 200_000
+	maxSteps = 30_000
+	// maxValue is the longest value of a variable that is remembered, in bytes.
+	maxValue = 4 << 10
+	// maxPath is the longest working directory that is followed, in bytes.
+	maxPath = 512
+	// maxEnv is how many settings of the environment are followed.
+	maxEnv = 64
 	// maxBraces is how many words a brace expansion may give.
 	maxBraces = 1024
 )
@@ -208,14 +214,28 @@ func Base(program string) string {
 	return path.Base(strings.TrimRight(program, "/"))
 }
 
-// parse parses a text of bash.
+// parse parses a text of bash. What bash refuses and the parser takes is an
+// error too.
 func (rd *Reader) parse(text string) (*syntax.File, error) {
 	p := rd.parsers.Get().(*syntax.Parser)
 	defer rd.parsers.Put(p)
 	if strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(text, "\r", returnMark)
 	}
-	return p.Parse(strings.NewReader(text), "")
+	file, err := p.Parse(strings.NewReader(text), "")
+	for range maxOpenDocuments {
+		// Bash takes a here-document that the text's end cuts off.
+		end, open := openDocument(err)
+		if !open {
+			break
+		}
+		text += "\n" + end + "\n"
+		file, err = p.Parse(strings.NewReader(text), "")
+	}
+	if err == nil {
+		err = refused(text, file)
+	}
+	return file, err
 }
 
 // unknownText stands for a text of which nothing is known.
@@ -226,6 +246,12 @@ func (w *walker) unknownText() {
 // finish joins what the calls do.
 func (w *walker) finish() {
 	r := w.reading
+	if w.steps >= maxSteps {
+		w.exhausted("too-much", "the text needs more work than is spent on one")
+	}
+	if w.calls > maxCalls {
+		w.exhausted("too-many", "the text has more commands than are read")
+	}
 	w.collect.sort()
 	r.Calls = w.collect.calls
 	r.Risk = detail.Low
@@ -246,6 +272,13 @@ func (w *walker) finish() {
 	if len(w.seen) > 0 {
 		slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Offset - b.Offset })
 	}
+}
+
+// exhausted records that a limit was reached, so that not all was read.
+func (w *walker) exhausted(key, text string) {
+	w.problem(0, key, text)
+	w.collect.calls = append(w.collect.calls, &Call{Effects: detail.Opaque, Risk: detail.High})
+	w.collect.keys = append(w.collect.keys, len(w.text))
 }
 
 // unique drops what occurred before, in place.

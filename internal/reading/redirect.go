@@ -97,6 +97,9 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 		}
 		return
 	}
+	if word.Kind == catalog.Literal && strings.HasPrefix(shown, "~") {
+		shown = "./" + shown // a quoted tilde is a name
+	}
 	full := w.absolute(shown, s.cwd, s)
 	switch rd.Op {
 	case syntax.RdrIn:
@@ -121,12 +124,18 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 	if !appends {
 		r.emptied = append(r.emptied, full)
 	}
-	if !appends && (strings.HasPrefix(full, "/etc/")) || strings.HasPrefix(full, "/dev/") {
+	if !appends && strings.HasPrefix(full, "/etc/") || device(full) {
 		r.effects |= detail.Destroys
 	}
 	if strings.HasPrefix(full, "/etc/sudoers") {
 		r.effects |= detail.Privileged
 	}
+}
+
+// device reports whether a path names a device. Files below /dev/shm and
+// /dev/mqueue are ordinary.
+func device(p string) bool {
+	return strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/dev/shm/") && !strings.HasPrefix(p, "/dev/mqueue/")
 }
 
 // networkPath recognises bash's /dev/tcp/HOST/PORT and /dev/udp.

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -27,6 +28,8 @@ type value struct {
 	text  string
 	// assoc is an associative array, whose subscripts are not arithmetic.
 	assoc bool
+	// array is an array of any kind.
+	array bool
 	// arith has the integer attribute: what is assigned is evaluated.
 	arith bool
 }
@@ -64,7 +67,7 @@ type setting struct {
 // scope is the state of one shell as far as it is known.
 type scope struct {
 	vars  map[string]value
-	funcs map[string]*syntax.Stmt
+	funcs map[string]function
 	alias map[string]bool
 	env   []setting      // exported, in order
 	args  []catalog.Word // positional parameters, nil when unknown
@@ -82,6 +85,7 @@ type scope struct {
 	dead    bool // what follows never runs
 	calls   []string
 	errexit bool
+	changes int // counts what was set in this shell
 }
 
 // sourceKind says what standard input is.
@@ -114,12 +118,17 @@ func cleanAbs(p string) string {
 
 // sub is a copy for a subshell: what changes there does not come back.
 func (s *scope) sub() *scope {
-	c := *s
+	c := &scope{}
+	s.copyTo(c)
+	return c
+}
+
+func (s *scope) copyTo(c *scope) {
+	*c = *s
 	c.vars = cloneMap(s.vars)
 	c.funcs = cloneMap(s.funcs)
 	c.alias = cloneMap(s.alias)
 	c.env = s.env[:len(s.env):len(s.env)]
-	return &c
 }
 
 func cloneMap[V any](m map[string]V) map[string]V {
@@ -143,16 +152,21 @@ func (s *scope) join(o *scope) {
 			s.set(name, v.join(s.lookup(name)))
 		}
 	}
-	for name, body := range o.funcs {
-		if s.funcs[name] == nil {
-			s.define(name, body)
+	for name, f := range s.funcs {
+		if other := o.funcs[name]; !f.same(other) {
+			s.funcs[name] = f.or(other)
+		}
+	}
+	for name, f := range o.funcs {
+		if _, ok := s.funcs[name]; !ok {
+			s.define(name, f.or(function{}))
 		}
 	}
 	for name := range o.alias {
 		s.aliased(name)
 	}
 	for _, e := range o.env {
-		s.export(e.name, e.value)
+		s.alsoExport(e)
 	}
 	if s.cwd != o.cwd || s.cwdOK != o.cwdOK {
 		s.cwd, s.cwdOK = "", false
@@ -173,35 +187,80 @@ func (s *scope) equal(o *scope) bool {
 }
 
 func (s *scope) set(name string, v value) {
+	s.changes++
 	if s.vars == nil {
 		s.vars = map[string]value{}
 	}
 	s.vars[name] = v
 }
 
-func (s *scope) define(name string, body *syntax.Stmt) {
+func (s *scope) define(name string, f function) {
+	s.changes++
 	if s.funcs == nil {
-		s.funcs = map[string]*syntax.Stmt{}
+		s.funcs = map[string]function{}
 	}
-	s.funcs[name] = body
+	s.funcs[name] = f
+}
+
+// function is what a name means that was defined in the text: one of the
+// bodies, or, if maybe is set, none of them and so the program of that name.
+type function struct {
+	bodies []*syntax.Stmt
+	maybe  bool
+}
+
+func (f function) same(o function) bool {
+	return f.maybe == o.maybe && slices.Equal(f.bodies, o.bodies)
+}
+
+// or is what the name means when either f or o holds.
+func (f function) or(o function) function {
+	out := function{bodies: slices.Clone(f.bodies), maybe: f.maybe || o.maybe || len(f.bodies) == 0 || len(o.bodies) == 0}
+	for _, b := range o.bodies {
+		if !slices.Contains(out.bodies, b) {
+			out.bodies = append(out.bodies, b)
+		}
+	}
+	return out
 }
 
 func (s *scope) aliased(name string) {
+	s.changes++
 	if s.alias == nil {
 		s.alias = map[string]bool{}
 	}
 	s.alias[name] = true
 }
 
-// export notes a variable that matters to programs; the same value twice is
-// one.
+// export notes a variable that matters to programs.
 func (s *scope) export(name string, w catalog.Word) {
-	for _, e := range s.env {
-		if e.name == name && e.value == w {
+	s.changes++
+	for i, e := range s.env {
+		if e.name == name {
+			env := append([]setting(nil), s.env...)
+			env[i].value = w
+			s.env = env
 			return
 		}
 	}
 	s.env = append(s.env, setting{name, w})
+}
+
+// alsoExport notes a further value that the variable may have.
+func (s *scope) alsoExport(e setting) {
+	for _, have := range s.env {
+		if have == e {
+			return
+		}
+	}
+	s.changes++
+	if len(s.env) >= maxEnv {
+		// Too many to tell apart: the first one's value stands for what nobody
+		// knows.
+		s.export(s.env[0].name, catalog.Unknown(catalog.Partial))
+		return
+	}
+	s.env = append(s.env, e)
 }
 
 // lookup is what is known of a variable.

@@ -19,10 +19,12 @@ type walker struct {
 	place   Place
 	text    string // what is being walked, for showing parts of it
 	steps   int
+	calls   int // that were added, also those that were dropped again
 	xtrace  bool
 	slab    []catalog.Word // words are cut from it
 	places  []int          // as slab, for their offsets
 	jobs    []*job         // to be used again
+	scopes  []*scope       // as jobs
 	quiet   int            // above zero while a loop is walked only to learn what it assigns
 	output  source
 	seen    map[string]bool
@@ -69,11 +71,29 @@ func newSession(rd *Reader, at Place) *session {
 	return n
 }
 
+// fork is a copy of a scope for a subshell, until it is released.
+func (w *walker) fork(s *scope) *scope {
+	w.work((len(s.vars) + len(s.funcs) + len(s.alias)) / 4)
+	n := len(w.scopes)
+	if n == 0 {
+		return s.sub()
+	}
+	c := w.scopes[n-1]
+	w.scopes = w.scopes[:n-1]
+	s.copyTo(c)
+	return c
+}
+
+func (w *walker) release(s *scope) {
+	*s = scope{}
+	w.scopes = append(w.scopes, s)
+}
+
 // room returns empty lists with room for n words and their offsets.
 func (w *walker) room(n int) ([]catalog.Word, []int) {
 	if cap(w.slab)-len(w.slab) < n {
-		w.slab = make([]catalog.Word, 0, max(24, n))
-		w.places = make([]int, 0, max(24, n))
+		w.slab = make([]catalog.Word, 0, max(8, n))
+		w.places = make([]int, 0, max(8, n))
 	}
 	at := len(w.slab)
 	w.slab, w.places = w.slab[:at+n], w.places[:at+n]
@@ -85,11 +105,8 @@ func (w *walker) add(c *Call, key int) {
 	if w.quiet > 0 {
 		return
 	}
-	if len(w.collect.calls) >= maxCalls {
-		w.collect.calls[0].Effects |= detail.Opaque
-		w.collect.calls[0].Risk = max(w.collect.calls[0].Risk, detail.High)
-		w.problem(key, "too-many", "the text has more commands than are read")
-		return
+	if w.calls++; w.calls > maxCalls {
+		return // finish makes the whole text opaque
 	}
 	c.Offset = key
 	w.collect.calls = append(w.collect.calls, c)
@@ -120,14 +137,12 @@ func (w *walker) problem(at int, key, text string) {
 }
 
 // step counts work. Past the limit nothing more is read and the text is opaque.
-func (w *walker) step() bool {
-	w.steps++
-	if w.steps == maxSteps {
-		quiet := w.quiet
-		w.quiet = 0
-		w.opaque(0, "too-much", "the text needs more work than is spent on one")
-		w.quiet = quiet
-	}
+func (w *walker) step() bool { return w.work(1) }
+
+// work counts several steps at once. Past the limit nothing more is read, and
+// finish makes the whole text opaque.
+func (w *walker) work(n int) bool {
+	w.steps += n
 	return w.steps < maxSteps
 }
 
@@ -154,10 +169,8 @@ func (w *walker) stmt(st *syntax.Stmt, s *scope) {
 		return
 	}
 	if st.Background || st.Coprocess {
-		s = s.sub()
-		if s.stdin.kind == inherited {
-			s.stdin = source{kind: inherited, at: -1}
-		}
+		s = w.fork(s)
+		defer w.release(s)
 	}
 	var red *redirections
 	if len(st.Redirs) > 0 {
@@ -165,6 +178,9 @@ func (w *walker) stmt(st *syntax.Stmt, s *scope) {
 	}
 	switch c := st.Cmd.(type) {
 	case nil:
+		if red != nil && len(red.emptied) > 0 {
+			red.effects |= detail.Destroys
+		}
 		w.bare(red, s, s.at(st.Pos()))
 		return
 	case *syntax.CallExpr:
@@ -174,7 +190,7 @@ func (w *walker) stmt(st *syntax.Stmt, s *scope) {
 		w.declare(c, red, s)
 		return
 	case *syntax.FuncDecl:
-		w.funcDecl(c, st, s)
+		w.funcDecl(c, s)
 		return
 	}
 	if red != nil {
@@ -194,13 +210,15 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 	case *syntax.Block:
 		w.stmts(c.Stmts, s)
 	case *syntax.Subshell:
-		w.stmts(c.Stmts, s.sub())
+		sub := w.fork(s)
+		w.stmts(c.Stmts, sub)
+		w.release(sub)
 	case *syntax.BinaryCmd:
 		w.binary(c, s)
 	case *syntax.IfClause:
 		w.ifClause(c, s)
 	case *syntax.WhileClause:
-		w.loop(s, func(s *scope) {
+		w.loop(s, 0, func(s *scope) {
 			w.stmts(c.Cond, s)
 			w.stmts(c.Do, s)
 		})
@@ -230,7 +248,7 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 		sub.stdin = source{kind: unknownInput, at: -1}
 		w.stmt(c.Stmt, sub)
 	case *syntax.FuncDecl:
-		w.funcDecl(c, nil, s)
+		w.funcDecl(c, s)
 	default:
 		w.opaque(s.at(cmd.Pos()), "unknown-syntax", "this construct is not understood")
 	}
@@ -239,7 +257,7 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
-		left := s.sub()
+		left := w.fork(s)
 		w.output = source{kind: unknownInput, at: -1}
 		w.stmt(c.X, left)
 		out := w.output
@@ -248,19 +266,22 @@ func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 				out = source{kind: unknownInput, at: -1}
 			}
 		}
-		right := s.sub()
+		w.release(left)
+		right := w.fork(s)
 		right.stdin = out
 		if right.stdin.kind == inherited {
 			right.stdin = source{kind: unknownInput, at: -1}
 		}
 		w.stmt(c.Y, right)
+		w.release(right)
 	default:
 		w.stmt(c.X, s)
-		after := s.sub()
+		after := w.fork(s)
 		w.stmt(c.Y, s)
-		if c.Op == syntax.OrStmt || c.Op == syntax.AndStmt {
+		if after.changes != s.changes {
 			s.join(after)
 		}
+		w.release(after)
 		w.output = source{kind: unknownInput, at: -1}
 	}
 }
@@ -304,7 +325,27 @@ func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
 
 // loop walks a body that may run any number of times. It is first walked
 // quietly until what it assigns no longer changes anything that is known.
-func (w *walker) loop(s *scope, body func(*scope)) {
+// own is how many changes each turn makes by itself.
+func (w *walker) loop(s *scope, own int, body func(*scope)) {
+	// Most bodies assign nothing: then one turn tells all.
+	outer, problems := w.collect, len(w.reading.Problems)
+	w.collect = &collector{}
+	first := s.sub()
+	before := first.changes
+	body(first)
+	calls := w.collect
+	w.collect = outer
+	if first.changes == before+own {
+		if w.quiet == 0 {
+			outer.calls = append(outer.calls, calls.calls...)
+			outer.keys = append(outer.keys, calls.keys...)
+		}
+		return
+	}
+	for _, p := range w.reading.Problems[problems:] {
+		delete(w.seen, p.Key+"\x00"+p.Text)
+	}
+	w.reading.Problems = w.reading.Problems[:problems]
 	w.quiet++
 	for range 4 {
 		turn := s.sub()
@@ -357,10 +398,10 @@ func (w *walker) forClause(c *syntax.ForClause, s *scope) {
 		if len(l.Items) > 0 && v.known == literal {
 			s.set(name, v)
 		}
-		w.loop(s, run)
+		w.loop(s, 1, run)
 	case *syntax.CStyleLoop:
 		w.arithmetic(l.Init, s)
-		w.loop(s, func(s *scope) {
+		w.loop(s, 0, func(s *scope) {
 			w.arithmetic(l.Cond, s)
 			w.stmts(c.Do, s)
 			w.arithmetic(l.Post, s)
@@ -386,20 +427,31 @@ func (w *walker) eachLiteral(items []catalog.Word, name string, v *value) {
 	v.known = plainWord
 }
 
-func (w *walker) funcDecl(c *syntax.FuncDecl, st *syntax.Stmt, s *scope) {
+func (w *walker) funcDecl(c *syntax.FuncDecl, s *scope) {
 	if c.Name == nil {
 		w.opaque(s.at(c.Pos()), "not-bash", "a function without a name belongs to another shell")
 		return
 	}
 	body := c.Body
-	_ = st
+	if b, ok := body.Cmd.(*syntax.BinaryCmd); ok {
+		// For bash the function is defined in the first part of a pipeline, and
+		// the rest runs now.
+		sub := w.fork(s)
+		sub.stdin = source{kind: unknownInput, at: -1}
+		for ok {
+			w.stmt(b.Y, sub)
+			b, ok = b.X.Cmd.(*syntax.BinaryCmd)
+		}
+		w.release(sub)
+		return
+	}
 	switch name := c.Name.Value; name {
 	case "command_not_found_handle":
 		// It runs when any later name is unknown: whatever it does may happen.
 		w.opaque(s.at(c.Pos()), "not-found-handler", "command_not_found_handle runs whenever a program is missing")
 		w.function(name, body, nil, s, s.at(c.Pos()))
 	default:
-		s.define(name, body)
+		s.define(name, function{bodies: []*syntax.Stmt{body}})
 	}
 }
 
@@ -462,10 +514,6 @@ func (w *walker) nest(at int, f func()) {
 	inner.sort()
 	w.collect = outer
 	for i := range inner.calls {
-		if len(outer.calls) >= maxCalls {
-			w.add(inner.calls[i], at)
-			return
-		}
 		inner.calls[i].Offset = at
 		outer.calls = append(outer.calls, inner.calls[i])
 		outer.keys = append(outer.keys, at)
@@ -478,8 +526,9 @@ func (w *walker) substitution(p *syntax.CmdSubst, s *scope) {
 		w.opaque(s.at(p.Pos()), "not-bash", "this substitution belongs to another shell")
 	}
 	out := w.output
-	sub := s.sub()
+	sub := w.fork(s)
 	w.stmts(p.Stmts, sub)
+	w.release(sub)
 	w.output = out
 }
 
@@ -505,12 +554,14 @@ func (w *walker) shell(text string, s *scope, at int) {
 		w.opaque(at, "too-long", "the text is longer than is read")
 		return
 	}
-	if !w.step() {
+	if !w.work(1 + len(text)/16) {
 		return
 	}
-	w.steps += len(text) / 64
 	if strings.ContainsRune(text, catalog.Hole) {
 		w.opaque(at, "open-text", "parts of a text that a shell reads are not known")
+	}
+	if joinedComment(text) >= 0 {
+		w.opaque(at, "comment", "a comment ends in a backslash: the next line is a command for bash")
 	}
 	if strings.IndexByte(text, 0) >= 0 {
 		w.opaque(at, "control", "the text holds characters that shells treat differently")

@@ -73,6 +73,9 @@ func (w *walker) word(word *syntax.Word, s *scope, e *expanded) {
 	}
 	if hasBrace(word) {
 		for _, one := range w.braces(word) {
+			if w.steps >= maxSteps {
+				return
+			}
 			w.one(one, s, e, false)
 		}
 		return
@@ -112,11 +115,15 @@ func (b *builder) flush(always bool) {
 	if !b.started && !always {
 		return
 	}
+	b.w.work(1 + b.text.Len()/64)
 	out := catalog.Word{Text: b.text.String(), Computed: int32(b.computed)}
 	if b.kind != catalog.Literal {
 		option := b.option
 		if out.Text != "" {
 			option = out.Text[0] == '-'
+		}
+		if b.kind == catalog.Many {
+			option = true // it may split, and what follows may begin with anything
 		}
 		out = catalog.Open(b.kind, out.Text, b.shown.String(), b.template.String(), option)
 	}
@@ -138,21 +145,31 @@ func (b *builder) literal(text string) {
 		text = strings.ReplaceAll(text, returnMark, "\r")
 	}
 	b.started = true
-	b.shown.WriteString(text)
-	b.template.WriteString(text)
 	if !b.open {
 		b.text.WriteString(text)
+		return
 	}
+	b.shown.WriteString(text)
+	b.template.WriteString(text)
+}
+
+// begin ends the part of the word that is known.
+func (b *builder) begin(option bool) {
+	if b.open {
+		return
+	}
+	b.open = true
+	known := b.text.String()
+	b.option = known == "" && option
+	b.shown.WriteString(known)
+	b.template.WriteString(known)
 }
 
 // unknown adds a part that is not known. option says that a word beginning
 // with it may be an option.
 func (b *builder) unknown(kind catalog.Kind, option bool, shown string) {
 	b.started = true
-	if !b.open {
-		b.open = true
-		b.option = b.text.Len() == 0 && option
-	}
+	b.begin(option)
 	b.kind = max(b.kind, kind)
 	b.shown.WriteString(shown)
 	b.template.WriteRune(catalog.Hole)
@@ -253,12 +270,9 @@ func (b *builder) lit(text string, first bool) {
 // pattern adds a character that matches others.
 func (b *builder) pattern(text string) {
 	b.started = true
+	b.begin(true)
 	b.shown.WriteString(text)
 	b.template.WriteString(text)
-	if !b.open {
-		b.open = true
-		b.option = b.text.Len() == 0
-	}
 	b.kind = max(b.kind, catalog.Glob)
 }
 
@@ -307,6 +321,9 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	name := ""
 	if p.Param != nil {
 		name = p.Param.Value
+	}
+	if quoted && quotesInside(p) {
+		b.w.opaque(b.base, "nested-quotes", "single quotes inside a double-quoted expansion do not quote")
 	}
 	if !b.w.paramSafe(p, b.s) {
 		b.unknown(kind, true, shown)
@@ -412,6 +429,9 @@ func (b *builder) positional(name string, quoted bool) {
 	for i, arg := range b.s.args {
 		if i > 0 {
 			b.flush(false)
+		}
+		if b.w.steps >= maxSteps {
+			return
 		}
 		b.copied(arg, quoted)
 	}
@@ -669,6 +689,39 @@ func sequence(br *syntax.BraceExp, limit int) ([]string, bool) {
 
 func padded(s string) bool { s = strings.TrimPrefix(s, "-"); return len(s) > 1 && s[0] == '0' }
 
+// quotesInside reports whether single quotes stand where, inside double
+// quotes, they quote nothing: there the parser and bash differ. In patterns
+// that are removed they do quote.
+func quotesInside(p *syntax.ParamExp) bool {
+	var parts []*syntax.Word
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		default:
+			parts = append(parts, p.Exp.Word)
+		}
+	}
+	if p.Repl != nil {
+		parts = append(parts, p.Repl.With)
+	}
+	found := false
+	for _, word := range parts {
+		if word == nil {
+			continue
+		}
+		syntax.Walk(word, func(n syntax.Node) bool {
+			switch n.(type) {
+			case *syntax.SglQuoted:
+				found = true
+			case *syntax.CmdSubst:
+				return false
+			}
+			return !found
+		})
+	}
+	return found
+}
+
 // paramSafe checks what a parameter expansion evaluates, and reports whether
 // its value may be used. What is evaluated though it is not known is opaque.
 func (w *walker) paramSafe(p *syntax.ParamExp, s *scope) bool {
@@ -767,6 +820,8 @@ func (w *walker) promptText(word catalog.Word, s *scope, at int) {
 
 func valueOf(word catalog.Word) value {
 	switch {
+	case word.Kind == catalog.Literal && len(word.Text) > maxValue:
+		return value{}
 	case word.Kind == catalog.Literal:
 		return value{known: literal, text: word.Text}
 	case word.Kind == catalog.Partial && strings.HasPrefix(word.Text, "/"), word.Kind == catalog.Partial && strings.HasPrefix(word.Shown(), "~"):

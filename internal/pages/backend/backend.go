@@ -231,6 +231,11 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 		Grant: c.Grant, Agent: person(c.Agent), Statement: c.Statement,
 		Decider: person(c.Decider), Revoker: person(c.Revoker),
 	}
+	// A command that cannot be read any more is shown as one of which nothing
+	// is known: nobody should be kept from denying or revoking it.
+	if read, err := b.a.Read(bound(c)); err == nil {
+		out.Reading = &read.Reading
+	}
 	if r := c.Outcome; r != nil {
 		out.Run = &pages.Run{
 			At: r.At.Time(), Duration: time.Duration(r.MS) * time.Millisecond,
@@ -248,6 +253,16 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 		out.Offers = append(out.Offers, o)
 	}
 	return out, nil
+}
+
+// bound is the card's request with what its statement binds, which for an
+// answered one is what was answered.
+func bound(c authority.Card) grant.Request {
+	req := c.Grant.Request
+	if c.Statement.Argv != nil {
+		req.Command = c.Statement.Argv
+	}
+	return req
 }
 
 // listed is how many grants are read at once when they are looked through.

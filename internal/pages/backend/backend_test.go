@@ -12,10 +12,12 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/authoritytest"
+	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/pages"
 	"vogt/internal/pages/backend"
 	"vogt/internal/passkey/passkeytest"
+	"vogt/internal/statement"
 )
 
 // desk is the pages' backend over a real authority, with a person whose
@@ -353,6 +355,53 @@ func TestPermissions(t *testing.T) {
 	}
 	_, err = d.Cards.Permissions(t.Context(), d.mara, mara+".other", 5)
 	is(t, "somebody else's", err, pages.ErrForbidden)
+}
+
+// TestReading: a card has the authority's own reading of what its statement
+// binds, whatever the request says of itself, and keeps it when it is answered.
+func TestReading(t *testing.T) {
+	d := newDesk(t)
+	key := d.s.NewKey("helper")
+	if _, err := d.confirm(d.mara, d.prepare(d.mara, api.TrustAgentAdd, map[string]string{"name": "helper", "public_key": key.Line})); err != nil {
+		t.Fatal(err)
+	}
+	agents, err := d.People.Agents(t.Context(), d.mara)
+	if err != nil || len(agents) != 1 {
+		t.Fatalf("agents: %+v, %v", agents, err)
+	}
+	agent := &authoritytest.Principal{Client: authoritytest.Client{S: d.s}, Name: "helper", Email: agents[0].Email, Key: key}
+	agent.Login()
+	script := "cat notes.txt; sudo rm -rf ../cache"
+	folder := "/home/mara/shop"
+	argv := []string{"sh", "-c", script}
+	id := agent.AskFor(grant.Request{
+		Host: "nuc", Audience: "vogt", Type: grant.Once, Command: argv, Context: &grant.Context{Argv: argv, Executable: "/bin/ls", Cwd: &statement.File{Path: &folder}},
+		Details: []detail.Wire{{Type: detail.WireCLI, CLI: "ls", Operation: "ls", Chain: []detail.Resource{{Name: "read"}}, Action: "read", Risk: "low", Permission: "ls.read[*]#read", Display: "Only looks around"}},
+	}).ID
+	look := func() {
+		t.Helper()
+		c, err := d.Cards.Card(t.Context(), d.mara, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Reading
+		if r == nil || !slices.Equal(r.Programs(), []string{"sh", "cat", "sudo", "rm"}) || r.Risk != detail.Critical || r.Risk != c.Grant.Risk {
+			t.Fatalf("the reading is %+v, and the card is %s", r, c.Grant.Risk)
+		}
+		if !slices.Equal(r.Paths.Reads, []string{"/home/mara/shop/notes.txt"}) || !slices.Equal(r.Paths.Deletes, []string{"/home/mara/cache"}) {
+			t.Errorf("it touches %+v", r.Paths)
+		}
+	}
+	look()
+	card, err := d.Cards.Card(t.Context(), d.mara, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := pages.Decision{Choice: pages.Choice{Grant: id, Type: grant.Once, Digest: card.Statement.Digest()}}
+	if err := d.Decisions.Decide(t.Context(), d.mara, no); err != nil {
+		t.Fatal(err)
+	}
+	look()
 }
 
 // TestEntriesHaveNames: people and agents by name, and who is neither.

@@ -114,6 +114,7 @@ func allowOnPhone(t *testing.T, b *person) {
 	b.Wait(`location.pathname === "/grants/` + id + `" && ` + b.Has("ls -la /srv"))
 	b.Wait(browsertest.Armed)
 	b.Check("card on a phone")
+	b.Wait(b.Has("read by Vogt itself") + ` && document.querySelector(".calls li").innerText.includes("reads")`)
 	b.Click(".btn-allow")
 	b.Wait(`document.querySelector("#outcome")?.innerText === "Allowed once, by you"`)
 	g := b.agent.Grant(id)

@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"vogt/internal/api"
+	"vogt/internal/catalog"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/passkey"
+	"vogt/internal/reading"
 	"vogt/internal/sshkey"
 	"vogt/internal/statement"
 
@@ -47,6 +49,7 @@ type Authority struct {
 	signed   int64
 	broken   bool
 	bearer   string
+	reader   *reading.Reader
 	streams  map[chan pages.Event]string
 	counter  int
 	silent   bool
@@ -107,7 +110,7 @@ func New(origin string, clock func() time.Time) (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{
-		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none",
+		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none", reader: reading.New(catalog.New()),
 		trusts: map[string]*api.Trust{}, owners: map[string]string{}, sessions: map[string]*session{}, logins: map[string][]byte{},
 		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, origin: origin,
 	}, nil

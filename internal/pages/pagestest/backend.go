@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vogt/internal/api"
+	"vogt/internal/flow"
 	"vogt/internal/grant"
 	"vogt/internal/passkey"
 	"vogt/internal/statement"
@@ -246,6 +247,9 @@ func (a *Authority) Card(_ context.Context, s pages.Session, id string) (pages.C
 		return pages.Card{}, pages.ErrNotFound
 	}
 	c := pages.Card{Grant: g.Grant, Agent: a.agent(g.Request.Requester).Person, Statement: a.statementOf(g, grant.Once, 0), Run: g.run}
+	if read, err := flow.Read(a.reader, g.Request); err == nil {
+		c.Reading = &read.Reading
+	}
 	if g.As(grant.At(a.clock())).Status == grant.Pending {
 		c.Offers = a.offers(g)
 	}

@@ -1,0 +1,101 @@
+package reading
+
+import (
+	"errors"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// This file holds what the parser and bash read differently, as far as it is
+// known. Comparing both on generated texts finds more; each find belongs here.
+
+// maxOpenDocuments is how many here-documents the end of a text may cut off.
+const maxOpenDocuments = 4
+
+// openDocument returns the delimiter of a here-document that has no end.
+func openDocument(err error) (delimiter string, open bool) {
+	var parse syntax.ParseError
+	if !errors.As(err, &parse) {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(parse.Text, "unclosed here-document `")
+	if !ok {
+		if rest, ok = strings.CutPrefix(parse.Text, "unclosed here-document '"); !ok {
+			return "", false
+		}
+	}
+	rest = strings.TrimRight(rest, "`'")
+	return rest, rest != "" && !strings.ContainsAny(rest, "\n$`")
+}
+
+// joinedComment returns the offset of a comment that ends in a backslash, or
+// -1. The parser goes on with the next line there, bash does not.
+func joinedComment(text string) int {
+	if !strings.Contains(text, "\\\n") || strings.IndexByte(text, '#') < 0 {
+		return -1
+	}
+	file, err := syntax.NewParser(syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return 0
+	}
+	at := -1
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.Comment); ok && at < 0 {
+			from, to := int(c.Pos().Offset()), int(c.End().Offset())
+			if from < to && to <= len(text) && (strings.HasSuffix(text[from:to], "\\") || strings.Contains(text[from:to], "\\\n")) {
+				at = from
+			}
+		}
+		return at < 0
+	})
+	return at
+}
+
+// refusedError is a construct that bash refuses and the parser takes.
+type refusedError struct{ text string }
+
+func (e refusedError) Error() string { return e.text }
+
+// refused reports a construct that bash refuses though the parser takes it.
+func refused(text string, file *syntax.File) error {
+	functions := strings.Contains(text, "()") || strings.Contains(text, "function") || strings.Contains(text, "( ")
+	globs := false
+	for i := 1; i < len(text) && !globs; i++ {
+		globs = text[i] == '(' && strings.IndexByte("?*+@!", text[i-1]) >= 0
+	}
+	if !functions && !globs {
+		return nil
+	}
+	extglob := strings.Contains(text, "extglob")
+	var found error
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			if n.Body != nil && !compoundBody(n.Body.Cmd) {
+				found = refusedError{"the body of a function must be a compound command"}
+			}
+		case *syntax.ExtGlob:
+			if !extglob {
+				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
+			}
+		case *syntax.TestClause:
+			return false // inside, extended patterns are on
+		}
+		return found == nil
+	})
+	return found
+}
+
+// compoundBody reports whether a command may be the body of a function (bash
+// manual, Shell Functions).
+func compoundBody(c syntax.Command) bool {
+	switch c := c.(type) {
+	case *syntax.BinaryCmd:
+		// The parser takes the rest of a pipeline into the body; see funcDecl.
+		return (c.Op == syntax.Pipe || c.Op == syntax.PipeAll) && compoundBody(c.X.Cmd)
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.ArithmCmd, *syntax.TestClause:
+		return true
+	}
+	return false
+}
