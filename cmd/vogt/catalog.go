@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,13 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/internal/catalog"
+	"vogt/internal/catalog/local"
 	"vogt/internal/catalog/shapes"
 	"vogt/internal/config"
 	"vogt/internal/reading"
 )
-
-// ownCatalog is where the owner of a machine adds entries.
-const ownCatalog = "/etc/vogt/catalog"
 
 func newCatalogCommand(e *env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -34,39 +30,14 @@ read, write, delete, contact and start. docs/catalog.md tells how to add one.`,
 	return cmd
 }
 
-// addOwn adds the entries of the machine's owner.
-func addOwn(c *catalog.Catalog) error {
-	files, err := os.ReadDir(ownCatalog)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if f.IsDir() || strings.HasPrefix(f.Name(), ".") || strings.HasSuffix(f.Name(), "~") {
-			continue
-		}
-		path := filepath.Join(ownCatalog, f.Name())
-		text, err := config.ReadRootOwned(path)
-		if err != nil {
-			return err
-		}
-		if err := c.Add(path, f.Name(), string(text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func newCatalogListCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the programs of the catalog",
 		Args:  cobra.NoArgs,
 		RunE: command(func(*cobra.Command, []string) error {
-			c := catalog.New()
-			if err := addOwn(c); err != nil {
+			c, err := local.Catalog()
+			if err != nil {
 				return err
 			}
 			type row struct {
@@ -110,7 +81,7 @@ func newCatalogShowCommand(e *env) *cobra.Command {
 		RunE: command(func(_ *cobra.Command, args []string) error {
 			text, ok := catalog.Source(args[0])
 			if !ok {
-				own, err := config.ReadRootOwned(filepath.Join(ownCatalog, filepath.Base(args[0])))
+				own, err := config.ReadRootOwned(filepath.Join(local.Folder, filepath.Base(args[0])))
 				if err != nil {
 					return fmt.Errorf("%s is not in the catalog; `vogt catalog list` names what is, docs/catalog.md tells how to add it", args[0])
 				}

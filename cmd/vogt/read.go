@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/cmd/vogt/messages"
-	"vogt/internal/catalog"
+	"vogt/internal/catalog/local"
 	"vogt/internal/explain"
 	"vogt/internal/reading"
 	"vogt/internal/trap"
@@ -55,8 +55,8 @@ With --jsonl each line of standard input is an object with "id", "command" and
 // reader is the catalog that Vogt brings, with the entries of this machine's
 // owner.
 func (e *env) reader() (*reading.Reader, error) {
-	c := catalog.New()
-	if err := addOwn(c); err != nil {
+	c, err := local.Catalog()
+	if err != nil {
 		return nil, err
 	}
 	return reading.New(c), nil

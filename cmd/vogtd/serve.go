@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"vogt/internal/authority"
+	"vogt/internal/catalog/local"
 	"vogt/internal/config"
 	"vogt/internal/control"
 	"vogt/internal/detail"
@@ -89,8 +90,12 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		return fail(exitConfig, err)
 	}
 	checkpoint := checkpointPath(paths, s.data)
+	known, err := local.Catalog()
+	if err != nil {
+		return fail(exitConfig, err)
+	}
 	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
-		DB: db, Log: log,
+		DB: db, Log: log, Reader: reading.New(known),
 		Pending: func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },
 		Announce: func(email, text string) {
 			notifier.Send(notify.Card{ApproveURL: origin + "/account", Owner: email, Summary: text})

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // maxFile bounds what is read: configuration is written by hand.
@@ -44,4 +48,36 @@ func readAll(f *os.File, err error, path string) ([]byte, error) {
 		return nil, fmt.Errorf("config: %s is larger than %d bytes, which no configuration is; look what it is", path, maxFile)
 	}
 	return data, nil
+}
+
+// Named is a file's name and content.
+type Named struct {
+	Name, Path string
+	Content    []byte
+}
+
+// ReadRootOwnedFolder reads every file of a folder as ReadRootOwned does,
+// sorted by name. Folders, files whose names begin with a dot and those that
+// end in a tilde are left out. A folder that does not exist is empty.
+func ReadRootOwnedFolder(folder string) ([]Named, error) {
+	files, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	var out []Named
+	for _, f := range files {
+		if f.IsDir() || strings.HasPrefix(f.Name(), ".") || strings.HasSuffix(f.Name(), "~") {
+			continue
+		}
+		path := filepath.Join(folder, f.Name())
+		content, err := ReadRootOwned(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Named{f.Name(), path, content})
+	}
+	return out, nil
 }
