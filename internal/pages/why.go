@@ -35,7 +35,7 @@ func why(level detail.Risk, crossing bool, r *reading.Reading) string {
 	case r != nil:
 		for _, c := range r.Calls {
 			if c.Risk >= level {
-				found = append(found, whyCall(level, c))
+				found = append(found, whyCall(c))
 			}
 		}
 	}
@@ -48,13 +48,13 @@ func why(level detail.Risk, crossing bool, r *reading.Reading) string {
 	return "other"
 }
 
-// whyCall is why for a call that reaches the level. It follows the floors that
-// reading gives by effects and paths; what no floor explains, the catalog's
-// entry says of the program.
-func whyCall(level detail.Risk, c *reading.Call) string {
+// whyCall names what gives a call its risk. It follows the floors that reading
+// gives by effects and paths; what no floor explains, the catalog's entry says
+// of the program.
+func whyCall(c *reading.Call) string {
 	e := c.Effects
-	entry := c.Use.Risk >= level
-	switch level {
+	entry := c.Use.Risk >= c.Risk
+	switch c.Risk {
 	case detail.Critical:
 		switch {
 		case c.Detail().Operation == reading.DecideOperation:

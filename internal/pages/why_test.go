@@ -79,6 +79,7 @@ func TestWhyOf(t *testing.T) {
 		{"unreadable", detail.High, false, nil, "unread"},
 		{"nobody rated it", detail.Unrated, false, call(detail.Low, 0), "other"},
 		{"the catalog rated it higher once", detail.Critical, false, call(detail.High, detail.Contacts), "other"},
+		{"the catalog rates it higher now", detail.Medium, false, call(detail.High, detail.Opaque|detail.Writes), "opaque"},
 		{"content runs", detail.High, false, call(detail.High, detail.Executes|detail.Contacts), "executes"},
 		{"a door opens", detail.High, false, call(detail.High, detail.Door), "door"},
 		{"another machine", detail.High, false, call(detail.High, detail.Contacts|detail.Writes), "network"},
