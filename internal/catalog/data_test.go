@@ -22,8 +22,8 @@ func TestData(t *testing.T) {
 				}
 				return
 			}
-			if len(e.Examples()) < 3 {
-				t.Errorf("%d examples, want at least 3", len(e.Examples()))
+			if len(e.Examples()) < 2 {
+				t.Errorf("%d examples, want at least 2", len(e.Examples()))
 			}
 		})
 	}

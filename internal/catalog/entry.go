@@ -102,6 +102,7 @@ const (
 	requiredValue            // in the same word or the next
 	attachedValue            // only in the same word
 	untilSemicolon           // all words up to ";" or "+"
+	onlySemicolon            // all words up to ";"
 	restValue                // all words that are left
 )
 

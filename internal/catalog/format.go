@@ -347,6 +347,11 @@ func (p *parser) option(s *section, line string) error {
 		}
 		o.clauses = append(o.clauses, c)
 	}
+	if s.traits.anyCase {
+		for i, name := range o.names {
+			o.names[i] = strings.ToLower(name)
+		}
+	}
 	for _, name := range o.names {
 		if err := p.addOption(s, name, o); err != nil {
 			return err
@@ -356,9 +361,6 @@ func (p *parser) option(s *section, line string) error {
 }
 
 func (p *parser) addOption(s *section, name string, o *option) error {
-	if s.traits.anyCase {
-		name = strings.ToLower(name)
-	}
 	if name == "-#" || len(name) > 1 && (strings.HasSuffix(name, "*") || strings.HasSuffix(name, "=")) {
 		s.families = append(s.families, &option{names: []string{name}, mode: o.mode, values: o.values, ends: o.ends, clauses: o.clauses})
 		return nil
@@ -378,6 +380,8 @@ func (p *parser) value(o *option, w string) error {
 	}
 	w = w[1:]
 	switch {
+	case o.mode == requiredValue && strings.HasSuffix(w, ";;"):
+		o.mode, w = onlySemicolon, w[:len(w)-2]
 	case o.mode == requiredValue && strings.HasSuffix(w, ";"):
 		o.mode, w = untilSemicolon, w[:len(w)-1]
 	case o.mode == requiredValue && strings.HasSuffix(w, "..."):

@@ -519,10 +519,16 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 	switch {
 	case o.mode == noValue || o.mode == attachedValue && from < 0:
 		f.give(o, name, -1, 0)
-	case o.mode == untilSemicolon:
+	case o.mode == untilSemicolon || o.mode == onlySemicolon:
 		end := next
-		for end < len(f.words) && !(f.words[end].Kind == Literal && (f.words[end].Text == ";" || f.words[end].Text == "+" && end > next && f.words[end-1].Text == "{}")) {
-			end++
+		for ; end < len(f.words); end++ {
+			w := &f.words[end]
+			if w.Kind == Literal && (w.Text == ";" || o.mode == untilSemicolon && w.Text == "+" && end > next && f.words[end-1].Text == "{}") {
+				break
+			}
+			if w.Kind != Literal && w.Option && (w.Text == "" || w.Kind == Many || strings.HasPrefix(w.Text, ";") || strings.HasPrefix(w.Text, "+")) {
+				f.use.opaque(end, "the word may be the end of the command")
+			}
 		}
 		f.value(o.values[0], next, 0, end, name)
 		f.give(o, name, -1, 0)
@@ -815,6 +821,9 @@ func (f *frame) term(t *term) answer {
 	case operandIs:
 		for k, i := range f.operands {
 			w := &f.words[i]
+			if k+1 == t.low && w.Kind != Literal && !w.mayBe(t.names) {
+				return no
+			}
 			if w.Kind == Many || w.Kind == Glob {
 				return perhaps // from here on nobody knows which one is which
 			}
@@ -838,6 +847,21 @@ func (f *frame) term(t *term) answer {
 		return no
 	}
 	return perhaps
+}
+
+// mayBe reports whether a word of which only the beginning is known may match
+// one of the patterns. A word that may vanish may be anything.
+func (w *Word) mayBe(patterns []string) bool {
+	if w.Kind == Many || w.Text == "" {
+		return true
+	}
+	for _, p := range patterns {
+		p = strings.TrimSuffix(p, "*")
+		if strings.HasPrefix(p, w.Text) || strings.HasPrefix(w.Text, p) {
+			return true
+		}
+	}
+	return false
 }
 
 func either(b bool) answer {
@@ -964,8 +988,18 @@ func (f *frame) spread(specs []operandSpec) {
 	e := fm.roleEffects()
 	if slices.ContainsFunc(specs, func(o operandSpec) bool { return o.role.starts() }) {
 		// What starts is only unknown if an open word stands at or before it.
+		last := 0
+		for k, o := range specs {
+			if o.role.starts() {
+				last = k
+			}
+			if o.repeated && !o.role.starts() {
+				last = len(f.operands) // a role behind it may be anywhere
+				break
+			}
+		}
 		for k, i := range f.operands {
-			if f.words[i].Kind != Literal && f.words[i].Kind != Partial && k < len(specs) {
+			if f.words[i].Kind != Literal && f.words[i].Kind != Partial && k <= last {
 				f.use.opaque(i, "the word may be none or several")
 				return
 			}

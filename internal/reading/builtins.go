@@ -40,7 +40,7 @@ func (r *reader) builtin(name string) bool {
 		r.names(name)
 	case "alias":
 		for _, w := range words[1:] {
-			if w.Kind != catalog.Literal {
+			if w.Kind != catalog.Literal || s.posix {
 				r.unknown(0, "alias", "which alias is defined is not known")
 				continue
 			}
@@ -60,9 +60,14 @@ func (r *reader) builtin(name string) bool {
 	case "compgen":
 		r.flagged("CFWV", "completion", "compgen evaluates its words")
 	case "shopt":
+		setting := false
 		for _, w := range words[1:] {
-			if w.Kind != catalog.Literal {
-				r.unknown(0, "shopt", "which option is set is not known")
+			setting = setting || w.Kind != catalog.Literal || len(w.Text) > 1 && w.Text[0] == '-' && strings.ContainsAny(w.Text, "suo")
+		}
+		for _, w := range words[1:] {
+			if setting && (w.Kind != catalog.Literal || !harmlessOption(w.Text)) {
+				r.unknown(0, "shopt", "an option of the shell is set that changes what later words mean")
+				break
 			}
 		}
 	case "builtin", "command":
@@ -84,6 +89,20 @@ func (r *reader) builtin(name string) bool {
 				r.arithText(part, s, r.key)
 			}
 		}
+	}
+	return false
+}
+
+// harmlessOption reports whether an option of shopt, or a switch of it, leaves
+// the meaning of later words alone (bash manual, The Shopt Builtin). Patterns
+// may match more or less, which is not known in any case.
+func harmlessOption(name string) bool {
+	switch name {
+	case "-s", "-u", "-p", "-q", "-su", "-qs", "-qu", "-sq", "-uq",
+		"nullglob", "dotglob", "globstar", "nocaseglob", "nocasematch", "failglob", "inherit_errexit", "checkwinsize", "cmdhist", "histappend",
+		"histverify", "huponexit", "globasciiranges", "extglob", "no_empty_cmd_completion", "progcomp", "lithist", "mailwarn", "checkjobs",
+		"globskipdots", "login_shell", "interactive_comments":
+		return true
 	}
 	return false
 }
@@ -120,6 +139,7 @@ func (r *reader) eval() {
 	}
 	s.calls = s.calls[:len(s.calls)-1]
 	s.via, s.depth = via, depth
+	r.output = source{kind: unknownInput, at: -1}
 }
 
 // forget drops what is known of a shell after something unknown ran in it.
@@ -151,6 +171,13 @@ func (r *reader) trap() {
 	if text.Kind == catalog.Literal && (text.Text == "-" || text.Text == "") {
 		return
 	}
+	r.trapped = true
+	for _, w := range words[1:] {
+		switch name := strings.TrimPrefix(strings.ToUpper(w.Text), "SIG"); {
+		case w.Kind != catalog.Literal, name == "DEBUG", name == "ERR", name == "RETURN":
+			r.unknown(0, "trap", "the trap runs between later commands and may change what they mean")
+		}
+	}
 	s := r.call.scope.sub()
 	s.via, s.depth = "trap", s.depth+1
 	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00trap")
@@ -178,6 +205,8 @@ func (r *reader) set() {
 				}
 			}
 			return
+		case w.Kind == catalog.Literal && !harmlessSet(w.Text):
+			r.unknown(i+1, "set", "an option of the shell is set that changes what later words mean")
 		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--"):
 			if strings.Contains(w.Text, "x") {
 				r.startTrace()
@@ -195,6 +224,22 @@ func (r *reader) set() {
 			return
 		}
 	}
+}
+
+// harmlessSet reports whether a word of set is an operand or an option that
+// leaves the meaning of later words alone (bash manual, The Set Builtin).
+func harmlessSet(word string) bool {
+	if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+") {
+		if word == "+B" {
+			return false
+		}
+		return strings.Trim(word[1:], "euxvCfnEThHmbBo") == ""
+	}
+	switch word {
+	case "posix", "keyword", "onecmd", "privileged", "allexport":
+		return false
+	}
+	return true
 }
 
 // startTrace switches set -x on: PS4 is expanded from now on.
@@ -223,6 +268,9 @@ func (r *reader) names(name string) {
 			return
 		}
 		s.set(key, value{})
+		if key == "PS4" {
+			r.unknown(0, "ps4", "PS4 is expanded before every command while set -x is on")
+		}
 		r.matters(key)
 	}
 options:
@@ -276,9 +324,7 @@ func (r *reader) matters(name string) {
 	if name == "IFS" || name == "PS4" {
 		return
 	}
-	if r.catalog.Matters(name) {
-		r.call.scope.export(name, catalog.Unknown(catalog.Partial))
-	}
+	r.exported(name, catalog.Unknown(catalog.Partial), r.call.scope, r.key)
 }
 
 // testVariable checks the -v of test.
@@ -341,9 +387,28 @@ func (r *reader) after(name string) {
 		}
 	case "popd":
 		s.cwd, s.cwdOK = "", false
+	case "shift":
+		r.shift()
 	case "source", ".":
 		r.forget(s)
 	}
+}
+
+// shift moves the positional parameters.
+func (r *reader) shift() {
+	s, words := r.call.scope, r.call.words
+	n, err := 1, error(nil)
+	if len(words) > 1 {
+		n, err = strconv.Atoi(words[1].Text)
+		if words[1].Kind != catalog.Literal || n < 0 {
+			err = strconv.ErrSyntax
+		}
+	}
+	if err != nil || !s.known || n > len(s.args) {
+		s.args, s.known = nil, false
+		return
+	}
+	s.args = s.args[n:]
 }
 
 // outputOf notes what a call of echo, printf or cat prints, if it is known.
@@ -359,8 +424,8 @@ func (r *reader) outputOf(name string) {
 		if text, ok := printed(words[1:]); ok {
 			r.output = source{kind: literalInput, text: text, at: -1}
 		}
-	case "cat":
-		if len(words) == 1 && r.stdin.kind == literalInput {
+	case "cat", "tee":
+		if (name == "tee" || len(words) == 1) && r.stdin.kind == literalInput {
 			r.output = r.stdin
 		}
 	}
@@ -376,7 +441,12 @@ func echoed(words []catalog.Word, posix bool) (string, bool) {
 		if strings.Contains(t, "n") {
 			newline = ""
 		}
-		escapes = strings.LastIndexByte(t, 'e') > strings.LastIndexByte(t, 'E')
+		if posix && t != "-n" {
+			return "", false // shells differ in whether they know the option
+		}
+		if strings.ContainsAny(t, "eE") {
+			escapes = strings.LastIndexByte(t, 'e') > strings.LastIndexByte(t, 'E')
+		}
 		words = words[1:]
 	}
 	var parts []string
@@ -386,15 +456,16 @@ func echoed(words []catalog.Word, posix bool) (string, bool) {
 	text := strings.Join(parts, " ")
 	if escapes && strings.IndexByte(text, '\\') >= 0 {
 		var ok bool
-		if text, ok = unescapeEcho(text); !ok {
+		if text, ok = unescapeEcho(text, true); !ok {
 			return "", false
 		}
 	}
 	return text + newline, true
 }
 
-// unescapeEcho resolves the escapes of echo -e and of printf's format.
-func unescapeEcho(s string) (string, bool) {
+// unescapeEcho resolves the escapes of echo -e, and those of printf's format,
+// which knows quotes and counts a leading zero among the digits.
+func unescapeEcho(s string, echo bool) (string, bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, true
 	}
@@ -413,12 +484,18 @@ func unescapeEcho(s string) (string, bool) {
 		case '\\':
 			b.WriteByte('\\')
 		case '"', '\'':
+			if echo {
+				b.WriteByte('\\')
+			}
 			b.WriteByte(s[i])
 		case 'a', 'b', 'e', 'f', 'r', 'v':
 			b.WriteByte("\a\b\x1b\f\r\v"[strings.IndexByte("abefrv", s[i])])
 		case 'x', '0', '1', '2', '3', '4', '5', '6', '7':
 			rest := s[i:]
-			if rest[0] == '0' && len(rest) > 1 {
+			if echo && rest[0] != '0' && rest[0] != 'x' {
+				return "", false
+			}
+			if echo && rest[0] == '0' && len(rest) > 1 {
 				rest = rest[1:]
 				i++
 			}
@@ -443,7 +520,7 @@ func printed(words []catalog.Word) (string, bool) {
 	if len(words) == 0 || words[0].Kind != catalog.Literal || strings.HasPrefix(words[0].Text, "-") {
 		return "", false
 	}
-	format, ok := unescapeEcho(words[0].Text)
+	format, ok := unescapeEcho(words[0].Text, false)
 	if !ok {
 		return "", false
 	}
@@ -472,7 +549,7 @@ func printed(words []catalog.Word) (string, bool) {
 				}
 				text := templateOf(args[0])
 				if format[i] == 'b' {
-					if text, ok = unescapeEcho(text); !ok {
+					if text, ok = unescapeEcho(text, true); !ok {
 						return "", false
 					}
 				}
@@ -508,12 +585,16 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 	if a.Index != nil {
 		w.subscript(name, a.Index, s, a.Pos())
 		v := s.lookup(name)
-		s.set(name, value{assoc: v.assoc, arith: v.arith})
+		s.set(name, value{assoc: v.assoc, arith: v.arith, array: true})
 		w.assigned(name, word, s, at)
+		w.exported(name, catalog.Unknown(catalog.Partial), s, at)
 		return
 	}
 	v := valueOf(word)
 	old := s.lookup(name)
+	if old.folds {
+		v = value{}
+	}
 	if old.arith {
 		w.arithWord(word, s, at)
 		v = value{known: number, arith: true}
@@ -528,15 +609,13 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 			v = value{arith: old.arith}
 		}
 	}
-	v.assoc, v.array = old.assoc, old.array
+	v.assoc, v.array, v.folds = old.assoc, old.array, old.folds
 	s.set(name, v)
 	w.assigned(name, word, s, at)
-	if w.catalog.Matters(name) {
-		if a.Append && v.known == literal {
-			word = catalog.Word{Text: v.text}
-		}
-		s.export(name, word)
+	if a.Append && v.known == literal {
+		word = catalog.Word{Text: v.text}
 	}
+	w.exported(name, word, s, at)
 }
 
 // arithWord checks a value that is evaluated as arithmetic on assignment.
@@ -572,9 +651,7 @@ func (w *walker) array(a *syntax.Assign, s *scope) {
 		}
 	}
 	s.set(name, value{assoc: old.assoc, arith: old.arith, array: true})
-	if w.catalog.Matters(name) {
-		s.export(name, catalog.Unknown(catalog.Partial))
-	}
+	w.exported(name, catalog.Unknown(catalog.Partial), s, s.at(a.Pos()))
 }
 
 // declare follows declare, local, export, readonly and typeset.
@@ -590,10 +667,14 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		call.Effects, call.Paths, call.Hosts = red.effects, red.paths, red.hosts
 	}
 	w.add(call, at)
-	flags := ""
+	flags, nameref := "", false
+	local := s.inside && variant != "export" && variant != "readonly"
 	for _, a := range c.Args {
 		if !a.Naked || a.Name != nil {
-			w.declared(a, flags, s)
+			if local && !strings.Contains(flags, "g") {
+				s.locals = append(s.locals, localOf(a.Name.Value, s))
+			}
+			w.declared(a, flags+variantFlags(variant), s)
 			continue
 		}
 		word := w.single(a.Value, s)
@@ -605,13 +686,29 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		call.Words = append(call.Words, word)
 		if strings.HasPrefix(word.Text, "-") || strings.HasPrefix(word.Text, "+") {
 			flags += word.Text
+			nameref = nameref || word.Text[0] == '-' && strings.Contains(word.Text, "n")
+			continue
+		}
+		if key, text, ok := strings.Cut(word.Text, "="); ok {
+			// A quoted assignment is one all the same.
+			if !validName(key) || strings.ContainsAny(flags, "aAinluc") {
+				call.Effects |= detail.Opaque
+				w.problem(at, "open-declaration", "what is declared is not known")
+				continue
+			}
+			if local && !strings.Contains(flags, "g") {
+				s.locals = append(s.locals, localOf(key, s))
+			}
+			s.set(key, value{known: literal, text: text})
+			w.assigned(key, catalog.Word{Text: text}, s, at)
+			w.exported(key, catalog.Word{Text: text}, s, at)
 			continue
 		}
 		if !w.variableName(word, s, at) {
 			call.Effects |= detail.Opaque
 		}
 	}
-	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && variant != "export" {
+	if nameref && variant != "export" {
 		call.Effects |= detail.Opaque
 		w.problem(at, "nameref", "a name reference makes later names mean others, and evaluates their subscripts")
 	}
@@ -622,14 +719,31 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 	w.rate(call, s)
 }
 
+func localOf(name string, s *scope) local { return local{name, s.lookup(name)} }
+
+// variantFlags are the flags of declare that another word for it stands for.
+func variantFlags(variant string) string {
+	if variant == "readonly" {
+		return "-r"
+	}
+	return ""
+}
+
 // declared follows one NAME or NAME=value of a declaration.
 func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
 	name := a.Name.Value
 	v := s.lookup(name)
 	v.arith = v.arith || strings.Contains(flags, "i") && !strings.Contains(flags, "+i")
 	v.assoc = v.assoc || strings.Contains(flags, "A")
+	if strings.ContainsAny(flags, "luc") {
+		v.folds, v.known, v.text = true, anything, ""
+	}
 	if a.Naked {
-		if v.arith || v.assoc {
+		if v.arith || v.assoc || v.folds {
+			s.set(name, v)
+		}
+		if strings.Contains(flags, "r") {
+			v.readonly = true
 			s.set(name, v)
 		}
 		return
@@ -640,8 +754,13 @@ func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
 			w.opaque(s.at(a.Pos()), "open-array", "a text that is assigned to an array by a declaration is evaluated")
 		}
 	}
-	s.set(name, value{arith: v.arith, assoc: v.assoc, array: v.array || strings.Contains(flags, "a")})
+	s.set(name, value{arith: v.arith, assoc: v.assoc, folds: v.folds, array: v.array || strings.Contains(flags, "a")})
 	w.assign(a, s)
+	if strings.Contains(flags, "r") {
+		v := s.lookup(name)
+		v.readonly = true
+		s.set(name, v)
+	}
 }
 
 // declareWords follows declarations whose words are not assignments to the
@@ -668,8 +787,6 @@ func (r *reader) declareWords(name string) {
 		}
 		s.set(key, value{known: literal, text: text})
 		r.assigned(key, catalog.Word{Text: text}, s, r.key)
-		if r.catalog.Matters(key) {
-			s.export(key, catalog.Word{Text: text})
-		}
+		r.exported(key, catalog.Word{Text: text}, s, r.key)
 	}
 }

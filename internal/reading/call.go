@@ -11,14 +11,15 @@ import (
 
 // call is one command about to be read.
 type call struct {
-	words    []catalog.Word
-	offsets  []int // where the words stand; nil when all stand where at says
-	at       int
-	scope    *scope
-	red      *redirections
-	env      []setting // for this command alone
-	external bool      // no function, alias or builtin of this shell
-	resolved string
+	words     []catalog.Word
+	offsets   []int // where the words stand; nil when all stand where at says
+	at        int
+	scope     *scope
+	red       *redirections
+	env       []setting // for this command alone
+	external  bool      // no function, alias or builtin of this shell
+	resolved  string
+	namespace string // of a shell of Windows, whose own commands come first
 }
 
 func (c *call) offset(i int) int {
@@ -60,7 +61,45 @@ func (w *walker) callExpr(c *syntax.CallExpr, red *redirections, s *scope) {
 		}
 	}
 	e := w.words(c.Args, s)
+	if len(c.Assigns) > 0 && w.assignsHere(e.words, s) {
+		w.temporarily(c.Assigns, e, red, s, s.at(c.Pos()))
+		return
+	}
 	w.command(call{words: e.words, offsets: e.offsets, at: s.at(c.Pos()), scope: s, red: red, env: env})
+}
+
+// assignsHere reports whether assignments before a command count in this
+// shell: what runs is a part of it, or there is no command in the end.
+func (w *walker) assignsHere(words []catalog.Word, s *scope) bool {
+	if len(words) == 0 || words[0].Kind != catalog.Literal {
+		return true
+	}
+	switch name := words[0].Text; name {
+	case "eval", ".", "source", "command", "builtin", "exec":
+		return true
+	case ":", "break", "continue", "exit", "export", "readonly", "return", "set", "shift", "times", "trap", "unset":
+		return s.posix // special builtins keep them (POSIX, 2.14)
+	default:
+		return len(s.funcs[name].bodies) > 0
+	}
+}
+
+// temporarily reads a command with assignments that count in this shell.
+// Whether they stay differs between shells: afterwards both is possible.
+func (w *walker) temporarily(assigns []*syntax.Assign, e expanded, red *redirections, s *scope, at int) {
+	before := s.sub()
+	w.quiet++ // their words were walked before
+	for _, a := range assigns {
+		w.assign(a, s)
+		if a.Name != nil && a.Index == nil && a.Array == nil && w.catalog.Matters(a.Name.Value) {
+			s.export(a.Name.Value, w.single(a.Value, s))
+		}
+	}
+	w.quiet--
+	w.command(call{words: e.words, offsets: e.offsets, at: at, scope: s, red: red})
+	if len(e.words) > 0 {
+		s.join(before)
+	}
 }
 
 // name is the program of a command word: its base name, whether the word says
@@ -169,8 +208,9 @@ type reader struct {
 	out     *Call
 	key     int
 	stdin   source
-	base    string // folder that relative paths start from, after -C and the like
-	changed bool   // base is not the working directory
+	base    string    // folder that relative paths start from, after -C and the like
+	changed bool      // base is not the working directory
+	pass    []setting // variables for what the call starts
 }
 
 // content marks the call as one that runs content which is not read here.
@@ -206,7 +246,10 @@ func (r *reader) read(exact bool) {
 	if s.alias[name] && !r.call.external && word == name {
 		r.unknown(0, "alias", name+" is an alias that was defined before; whether it is used depends on the shell")
 	}
-	entry := r.catalog.Entry(name)
+	entry := r.foreignEntry(name)
+	if entry == nil {
+		entry = r.catalog.Entry(name)
+	}
 	if entry == nil {
 		if !strings.Contains(word, "/") || system(word) {
 			r.unknown(0, "not-in-catalog", name+" is not in the catalog")
@@ -243,12 +286,43 @@ func (r *reader) special(name string) {
 		if len(words) > 2 && last.Text == "/dev/null" {
 			r.out.Effects |= detail.Writes | detail.Destroys
 		}
+	case "socat":
+		r.socat()
 	case "find":
 		for i := range words {
 			if words[i].Text == "-delete" {
 				r.out.Paths.Deletes = append(r.out.Paths.Deletes, r.absolute(r.start()+"/**", r.base, r.call.scope))
 				break
 			}
+		}
+	}
+}
+
+// socat reads the programs among its addresses (socat(1), EXEC, SYSTEM).
+func (r *reader) socat() {
+	for i, w := range r.call.words[1:] {
+		kind, rest, ok := strings.Cut(templateOf(w), ":")
+		if !ok {
+			continue
+		}
+		text, _, _ := strings.Cut(rest, ",")
+		word := catalog.Word{Text: text}
+		if strings.ContainsRune(text, catalog.Hole) {
+			word = openWord(text)
+		}
+		switch strings.ToUpper(kind) {
+		case "EXEC":
+			var words []catalog.Word
+			for _, f := range strings.Fields(text) {
+				if strings.ContainsRune(f, catalog.Hole) {
+					words = append(words, catalog.Unknown(catalog.Partial))
+				} else {
+					words = append(words, catalog.Word{Text: f})
+				}
+			}
+			r.command(call{words: words, at: r.call.offset(i + 1), scope: r.child(false), external: true})
+		case "SYSTEM", "SHELL":
+			r.shellText(word, r.child(false), r.call.offset(i+1))
 		}
 	}
 }
@@ -399,7 +473,7 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 			} else {
 				w = catalog.Open(w.Kind, value, strings.TrimPrefix(w.Shown(), name+"="), strings.TrimPrefix(w.Template(), name+"="), false)
 			}
-			r.call.env = append(r.call.env, setting{name, w})
+			r.pass = append(r.pass, setting{name, w})
 		}
 	case catalog.Code:
 		r.code(v.Arg, r.codeText(v), r.call.offset(v.Word))
@@ -462,6 +536,9 @@ func (r *reader) child(remote bool) *scope {
 		s.cwd, s.cwdOK = r.base, r.base != ""
 	}
 	for _, e := range r.call.env {
+		s.export(e.name, e.value)
+	}
+	for _, e := range r.pass {
 		s.export(e.name, e.value)
 	}
 	return s
@@ -560,7 +637,7 @@ func replaced(words []catalog.Word, mark string, by catalog.Word) []catalog.Word
 		}
 		text := templateOf(w)
 		out[i] = catalog.Open(catalog.Partial, text[:at], strings.ReplaceAll(text, mark, by.Shown()),
-			strings.ReplaceAll(text, mark, string(catalog.Hole)), at > 0 && text[0] == '-')
+			strings.ReplaceAll(text, mark, string(catalog.Hole)), at == 0 && by.Option || at > 0 && text[0] == '-')
 	}
 	return out
 }
@@ -586,8 +663,23 @@ func (r *reader) appended(words []catalog.Word) []catalog.Word {
 			break
 		}
 	}
+	lines := false // switches the replacing off again
+	for _, w := range r.call.words[1:] {
+		if len(words) > 0 && w == words[0] {
+			break
+		}
+		if len(w.Text) > 1 && w.Text[0] == '-' && (w.Text[1] != '-' && strings.ContainsAny(w.Text, "Lnl") || strings.HasPrefix(w.Text, "--max") || strings.HasPrefix(w.Text, "--ma")) {
+			lines = true
+		}
+		if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' && strings.Contains(w.Text[1:], "i") && mark == "" {
+			mark, lines = "{}", true // a cluster with -i
+		}
+	}
 	if mark != "" {
-		return replaced(words, mark, catalog.Unknown(catalog.Partial))
+		words = replaced(words, mark, catalog.Unknown(catalog.Partial))
+		if !lines {
+			return words
+		}
 	}
 	return append(words[:len(words):len(words)], catalog.Unknown(catalog.Many))
 }
@@ -705,7 +797,7 @@ func (r *reader) split(u *catalog.Use, v *catalog.Value) {
 	var use catalog.Use
 	u.Entry.InterpretTo(words, &use)
 	inner.apply(&use)
-	r.call.env = c.env
+	r.call.env, r.pass = c.env, inner.pass
 }
 
 // splitWords splits as env -S does (coreutils manual, env invocation), as far
@@ -717,7 +809,12 @@ func splitWords(text string) ([]string, bool) {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case c == '\\' && quote != '\'':
+		case c == '\\' && quote == '\'':
+			if i+1 < len(text) && (text[i+1] == '\'' || text[i+1] == '\\') {
+				i++
+			}
+			b.WriteByte(text[i])
+		case c == '\\':
 			if i+1 == len(text) {
 				return nil, false
 			}
@@ -897,6 +994,9 @@ func (r *reader) variable(e setting, program string, builtin bool) {
 	literalValue := e.value.Kind == catalog.Literal
 	if effect == catalog.Harmless || literalValue && (e.value.Text == "" && effect != catalog.Library || e.value.Text == "/dev/null") {
 		return
+	}
+	if strings.HasPrefix(e.name, "LESSOPEN") && literalValue {
+		e.value = catalog.Word{Text: strings.TrimLeft(e.value.Text, "|-")} // less(1), INPUT PREPROCESSOR
 	}
 	switch effect {
 	case catalog.Library:

@@ -52,6 +52,32 @@ func joinedComment(text string) int {
 	return at
 }
 
+// maxNesting is how deep brackets may stand in each other. The parser goes
+// down one call a level.
+const maxNesting = 2000
+
+// tooDeep reports whether brackets stand in each other deeper than is read.
+// Quotes are not looked at: a text that has so many of them in a row is none
+// that anybody wrote.
+func tooDeep(text string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{', '[', '`':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '\n':
+			if depth > 0 && i > 0 && text[i-1] == '\n' {
+				depth--
+			}
+		}
+	}
+	return false
+}
+
 // refusedError is a construct that bash refuses and the parser takes.
 type refusedError struct{ text string }
 
@@ -64,7 +90,8 @@ func refused(text string, file *syntax.File) error {
 	for i := 1; i < len(text) && !globs; i++ {
 		globs = text[i] == '(' && strings.IndexByte("?*+@!", text[i-1]) >= 0
 	}
-	if !functions && !globs {
+	words := strings.Contains(text, "else") || strings.Contains(text, "elif") || strings.Contains(text, "in ")
+	if !functions && !globs && !words {
 		return nil
 	}
 	extglob := strings.Contains(text, "extglob")
@@ -74,6 +101,13 @@ func refused(text string, file *syntax.File) error {
 		case *syntax.FuncDecl:
 			if n.Body != nil && !compoundBody(n.Body.Cmd) {
 				found = refusedError{"the body of a function must be a compound command"}
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 && len(n.Assigns) == 0 {
+				switch n.Args[0].Lit() {
+				case "else", "elif", "in":
+					found = refusedError{"a reserved word stands where a command begins"}
+				}
 			}
 		case *syntax.ExtGlob:
 			if !extglob {

@@ -316,8 +316,3 @@ func irreplaceable(p, cwd, home string) bool {
 	}
 	return cwd != "" && strings.HasPrefix(cwd, bare+"/")
 }
-
-// foreignShell reads a text of a shell of Windows.
-func (r *reader) foreignShell(language string, word catalog.Word, at int) {
-	r.unknown(-1, "code", "the "+language+" text is not understood")
-}

@@ -30,7 +30,7 @@ const (
 	// MaxText is the largest text in bytes.
 	MaxText = 256 << 10
 	// maxDepth is how deep texts and commands may stand in each other.
-	maxDepth = 24
+	maxDepth = 64
 	// maxCalls is how many calls one text may have.
 	maxCalls = 4096
 	// maxSteps bounds the work on one text: statements and words that are
@@ -217,6 +217,9 @@ func Base(program string) string {
 // parse parses a text of bash. What bash refuses and the parser takes is an
 // error too.
 func (rd *Reader) parse(text string) (*syntax.File, error) {
+	if tooDeep(text) {
+		return nil, refusedError{"brackets stand in each other deeper than is read"}
+	}
 	p := rd.parsers.Get().(*syntax.Parser)
 	defer rd.parsers.Put(p)
 	if strings.IndexByte(text, '\r') >= 0 {

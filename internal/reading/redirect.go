@@ -28,6 +28,9 @@ func (w *walker) redirections(list []*syntax.Redirect, s *scope) *redirections {
 				w.opaque(s.at(rd.Pos()), "subscript", "a subscript is evaluated as arithmetic")
 			}
 			s.set(name, value{known: number})
+			if name == "IFS" || name == "PS4" || w.catalog.Matters(name) {
+				w.opaque(s.at(rd.Pos()), "variable", "the redirection sets "+name)
+			}
 		}
 		w.redirect(rd, s, r)
 	}
@@ -35,7 +38,11 @@ func (w *walker) redirections(list []*syntax.Redirect, s *scope) *redirections {
 }
 
 func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
-	input := rd.N == nil || rd.N.Value == "0"
+	input := rd.N == nil || strings.Trim(rd.N.Value, "0") == ""
+	switch rd.Op {
+	case syntax.WordHdoc, syntax.RdrAll, syntax.AppAll:
+		w.bashOnly(s, s.at(rd.Pos()))
+	}
 	switch rd.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		text := w.hereDocument(rd, s)
@@ -58,7 +65,7 @@ func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
 	switch rd.Op {
 	case syntax.DplIn, syntax.DplOut:
 		if descriptor(word.Text) && (word.Kind == catalog.Literal || word.Shown() == "") {
-			if rd.Op == syntax.DplIn && input {
+			if input && (rd.Op == syntax.DplIn || rd.N != nil) {
 				r.stdin = source{kind: unknownInput, at: -1}
 			}
 			return
@@ -66,10 +73,10 @@ func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
 		if rd.Op == syntax.DplIn {
 			return // a variable that names a descriptor
 		}
-		if word.Kind != catalog.Literal && word.Text == "" && rd.N != nil {
+		if word.Kind != catalog.Literal && word.Text == "" && rd.N != nil && rd.N.Value != "1" {
 			return // N>&$fd
 		}
-	case syntax.RdrIn:
+	case syntax.RdrIn, syntax.RdrInOut:
 		if input {
 			r.stdin = source{kind: fileInput, at: -1}
 		}
@@ -175,8 +182,10 @@ func (w *walker) hereDocument(rd *syntax.Redirect, s *scope) string {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			quoted = quoted || strings.Contains(p.Value, "\\")
-		default:
+		case *syntax.SglQuoted, *syntax.DblQuoted:
 			quoted = true
+		default:
+			w.opaque(s.at(rd.Pos()), "delimiter", "the end of the here-document is not known")
 		}
 	}
 	var b strings.Builder
@@ -195,7 +204,19 @@ func (w *walker) hereDocument(rd *syntax.Redirect, s *scope) string {
 			}
 		}
 	}
+	if rd.Op == syntax.DashHdoc {
+		return withoutTabs(b.String())
+	}
 	return b.String()
+}
+
+// withoutTabs takes the tabs off the beginning of each line, as <<- does.
+func withoutTabs(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimLeft(lines[i], "\t")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // unescapeHere resolves backslashes as in a here-document: a quote stays.

@@ -28,6 +28,9 @@ type value struct {
 	text  string
 	// assoc is an associative array, whose subscripts are not arithmetic.
 	assoc bool
+	// readonly refuses later assignments; folds changes the case of what is
+	// assigned.
+	readonly, folds bool
 	// array is an array of any kind.
 	array bool
 	// arith has the integer attribute: what is assigned is evaluated.
@@ -84,6 +87,8 @@ type scope struct {
 	posix   bool // sh, not bash
 	dead    bool // what follows never runs
 	calls   []string
+	locals  []local // of the function that runs
+	inside  bool    // a function runs
 	errexit bool
 	changes int // counts what was set in this shell
 }
@@ -107,6 +112,12 @@ type source struct {
 
 func newScope(at Place) scope {
 	return scope{cwd: cleanAbs(at.Cwd), cwdOK: at.Cwd != "", home: cleanAbs(at.Home), pin: -1, stdin: source{at: -1}}
+}
+
+// local is a variable that a function declared, with what it was before.
+type local struct {
+	name   string
+	before value
 }
 
 func cleanAbs(p string) string {
@@ -168,6 +179,9 @@ func (s *scope) join(o *scope) {
 	for _, e := range o.env {
 		s.alsoExport(e)
 	}
+	if s.known != o.known || !slices.Equal(s.args, o.args) {
+		s.args, s.known = nil, false
+	}
 	if s.cwd != o.cwd || s.cwdOK != o.cwdOK {
 		s.cwd, s.cwdOK = "", false
 	}
@@ -175,6 +189,14 @@ func (s *scope) join(o *scope) {
 }
 
 func (s *scope) equal(o *scope) bool {
+	if s.known != o.known || !slices.Equal(s.args, o.args) || len(s.alias) != len(o.alias) {
+		return false
+	}
+	for name, f := range s.funcs {
+		if !f.same(o.funcs[name]) {
+			return false
+		}
+	}
 	if len(s.vars) != len(o.vars) || s.cwd != o.cwd || s.cwdOK != o.cwdOK || len(s.funcs) != len(o.funcs) || len(s.env) != len(o.env) {
 		return false
 	}
@@ -188,6 +210,13 @@ func (s *scope) equal(o *scope) bool {
 
 func (s *scope) set(name string, v value) {
 	s.changes++
+	if setByShell(name) {
+		v.known, v.text = anything, ""
+	}
+	if old, ok := s.vars[name]; ok && old.readonly {
+		v = old.join(v)
+		v.readonly = true
+	}
 	if s.vars == nil {
 		s.vars = map[string]value{}
 	}
@@ -261,6 +290,17 @@ func (s *scope) alsoExport(e setting) {
 		return
 	}
 	s.env = append(s.env, e)
+}
+
+// setByShell reports whether bash changes the variable by itself (bash manual,
+// Bash Variables), so that what was assigned is not remembered.
+func setByShell(name string) bool {
+	switch name {
+	case "_", "REPLY", "OPTARG", "OPTIND", "OPTERR", "MAPFILE", "FUNCNAME", "GROUPS", "DIRSTACK", "PIPESTATUS", "RANDOM", "SRANDOM", "SECONDS",
+		"LINENO", "HISTCMD", "COPROC", "COLUMNS", "LINES", "PWD", "OLDPWD", "HOSTNAME", "SHELLOPTS", "BASHOPTS", "UID", "EUID", "PPID":
+		return true
+	}
+	return strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "EPOCH") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "READLINE_")
 }
 
 // lookup is what is known of a variable.

@@ -201,7 +201,7 @@ var lines = []struct{ line, flags, programs string }{
 	{`read "$x"`, "o", "read"},
 	{`read -r x y`, "r", "read"},
 	{`mapfile -t a`, "r", "mapfile"},
-	{`mapfile -C 'rm x' -c 1 a`, "wd", "mapfile rm"},
+	{`mapfile -C 'rm x' -c 1 a`, "wd*", "mapfile rm"},
 	{`declare -n r="$x"`, "o", "declare"},
 	{`declare -i x="$y"`, "o", "declare"},
 	{`declare -i x=5`, "r", "declare"},

@@ -21,6 +21,7 @@ type walker struct {
 	steps   int
 	calls   int // that were added, also those that were dropped again
 	xtrace  bool
+	trapped bool           // a trap was set, which runs later
 	slab    []catalog.Word // words are cut from it
 	places  []int          // as slab, for their offsets
 	jobs    []*job         // to be used again
@@ -197,21 +198,25 @@ func (w *walker) stmt(st *syntax.Stmt, s *scope) {
 		w.bare(red, s, s.at(st.Pos()))
 		if red.stdin.kind != inherited {
 			before := s.stdin
-			s.stdin = red.stdin
+			// Each command of the group may take a part of it.
+			s.stdin = source{kind: unknownInput, at: -1}
 			defer func() { s.stdin = before }()
 		}
 	}
 	w.output = source{kind: unknownInput, at: -1}
 	w.compound(st.Cmd, s)
+	if red != nil {
+		w.output = source{kind: unknownInput, at: -1}
+	}
 }
 
 func (w *walker) compound(cmd syntax.Command, s *scope) {
 	switch c := cmd.(type) {
 	case *syntax.Block:
-		w.stmts(c.Stmts, s)
+		w.printing(c.Stmts, s)
 	case *syntax.Subshell:
 		sub := w.fork(s)
-		w.stmts(c.Stmts, sub)
+		w.printing(c.Stmts, sub)
 		w.release(sub)
 	case *syntax.BinaryCmd:
 		w.binary(c, s)
@@ -230,6 +235,7 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 		if c.Unsigned {
 			w.opaque(s.at(c.Pos()), "not-bash", "this arithmetic belongs to another shell")
 		}
+		w.bashOnly(s, s.at(c.Pos()))
 		w.arithmetic(c.X, s)
 	case *syntax.LetClause:
 		// `let` counts as a program, `((` does not.
@@ -238,13 +244,20 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 			w.arithmetic(x, s)
 		}
 	case *syntax.TestClause:
+		w.bashOnly(s, s.at(c.Pos()))
 		w.test(c.X, s)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			w.stmt(c.Stmt, s)
 		}
 	case *syntax.CoprocClause:
-		sub := s.sub()
+		w.bashOnly(s, s.at(c.Pos()))
+		if c.Name != nil {
+			name := w.single(c.Name, s)
+			s.set(name.Text, value{})
+			w.exported(name.Text, catalog.Unknown(catalog.Partial), s, s.at(c.Pos()))
+		}
+		sub := w.fork(s)
 		sub.stdin = source{kind: unknownInput, at: -1}
 		w.stmt(c.Stmt, sub)
 	case *syntax.FuncDecl:
@@ -254,6 +267,22 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 	}
 }
 
+// printing walks statements and joins what they print, if all of it is known.
+func (w *walker) printing(list []*syntax.Stmt, s *scope) {
+	out := source{kind: literalInput, at: -1}
+	for _, st := range list {
+		w.output = source{kind: unknownInput, at: -1}
+		w.stmt(st, s)
+		_, simple := st.Cmd.(*syntax.CallExpr)
+		if !simple || st.Background || w.output.kind != literalInput {
+			out.kind = unknownInput
+			continue
+		}
+		out.text += w.output.text
+	}
+	w.output = out
+}
+
 func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
@@ -261,8 +290,18 @@ func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 		w.output = source{kind: unknownInput, at: -1}
 		w.stmt(c.X, left)
 		out := w.output
-		if _, simple := c.X.Cmd.(*syntax.CallExpr); !simple {
-			if inner, ok := c.X.Cmd.(*syntax.BinaryCmd); !ok || inner.Op != syntax.Pipe {
+		switch x := c.X.Cmd.(type) {
+		case *syntax.CallExpr, *syntax.Block, *syntax.Subshell:
+		case *syntax.BinaryCmd:
+			if x.Op != syntax.Pipe {
+				out = source{kind: unknownInput, at: -1}
+			}
+		default:
+			out = source{kind: unknownInput, at: -1}
+		}
+		if c.Op == syntax.PipeAll {
+			w.bashOnly(s, s.at(c.OpPos))
+			if w.xtrace {
 				out = source{kind: unknownInput, at: -1}
 			}
 		}
@@ -288,7 +327,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 
 func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
 	w.stmts(c.Cond, s)
-	other := s.sub()
+	other := w.fork(s)
 	w.stmts(c.Then, s)
 	for c.Else != nil {
 		c = c.Else
@@ -300,7 +339,7 @@ func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
 			s.join(other)
 			return
 		}
-		branch := other.sub()
+		branch := w.fork(other)
 		w.stmts(c.Then, branch)
 		s.join(branch)
 	}
@@ -309,14 +348,15 @@ func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
 
 func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
 	w.single(c.Word, s)
-	before := s.sub()
+	before := w.fork(s)
 	for _, item := range c.Items {
 		for _, p := range item.Patterns {
 			w.single(p, s)
 		}
-		branch := before.sub()
+		branch := w.fork(before)
 		if item.Op != syntax.Break {
-			branch = s.sub() // the branch before may fall through
+			w.bashOnly(s, s.at(item.OpPos))
+			branch = w.fork(s) // the branch before may fall through
 		}
 		w.stmts(item.Stmts, branch)
 		s.join(branch)
@@ -451,6 +491,12 @@ func (w *walker) funcDecl(c *syntax.FuncDecl, s *scope) {
 		w.opaque(s.at(c.Pos()), "not-found-handler", "command_not_found_handle runs whenever a program is missing")
 		w.function(name, body, nil, s, s.at(c.Pos()))
 	default:
+		if w.trapped {
+			w.opaque(s.at(c.Pos()), "trap", "a trap that was set before may run the function "+name)
+		}
+		if c.RsrvWord {
+			w.bashOnly(s, s.at(c.Pos()))
+		}
 		s.define(name, function{bodies: []*syntax.Stmt{body}})
 	}
 }
@@ -474,9 +520,14 @@ func (w *walker) function(name string, body *syntax.Stmt, args []catalog.Word, s
 	s.calls = append(s.calls[:len(s.calls):len(s.calls)], name)
 	s.args, s.known, s.pin = args, true, at
 	text := w.text
+	s.locals, s.inside = nil, true
 	w.nest(at, func() { w.stmt(body, s) })
 	w.text = text
-	s.calls, s.args, s.known, s.pin = saved.calls, saved.args, saved.known, saved.pin
+	for _, l := range s.locals {
+		s.set(l.name, l.before.join(s.lookup(l.name)))
+	}
+	s.calls, s.args, s.known, s.pin, s.locals, s.inside = saved.calls, saved.args, saved.known, saved.pin, saved.locals, saved.inside
+	w.output = source{kind: unknownInput, at: -1}
 }
 
 // forks reports whether a body starts the function in the background or in a

@@ -72,7 +72,7 @@ func (w *walker) word(word *syntax.Word, s *scope, e *expanded) {
 		return
 	}
 	if hasBrace(word) {
-		for _, one := range w.braces(word) {
+		for _, one := range w.braces(word, s) {
 			if w.steps >= maxSteps {
 				return
 			}
@@ -145,6 +145,9 @@ func (b *builder) literal(text string) {
 		text = strings.ReplaceAll(text, returnMark, "\r")
 	}
 	b.started = true
+	if len(text) > 64 && !b.w.work(len(text)/64) {
+		return
+	}
 	if !b.open {
 		b.text.WriteString(text)
 		return
@@ -182,6 +185,7 @@ func (b *builder) part(part syntax.WordPart, first bool) {
 	case *syntax.SglQuoted:
 		text := p.Value
 		if p.Dollar {
+			b.w.bashOnly(b.s, b.base)
 			text = ansiC(text)
 		}
 		b.literal(text)
@@ -220,7 +224,9 @@ func (b *builder) lit(text string, first bool) {
 				return
 			}
 		} else if !strings.ContainsAny(user, "*?[\\'\"") {
-			b.unknown(catalog.Partial, false, "~"+user)
+			_, moved := b.s.vars["PWD"]
+			_, old := b.s.vars["OLDPWD"]
+			b.unknown(catalog.Partial, moved || old, "~"+user)
 			text = rest[len(user):]
 			_ = tail
 		}
@@ -281,7 +287,8 @@ func (b *builder) homePath() {
 		b.literal(b.s.lookup("HOME").text)
 		return
 	}
-	b.unknown(catalog.Partial, false, "~")
+	_, assigned := b.s.vars["HOME"]
+	b.unknown(catalog.Partial, assigned, "~")
 }
 
 // expansion adds a part that the shell computes.
@@ -300,6 +307,7 @@ func (b *builder) expansion(part syntax.WordPart, quoted bool) {
 		b.w.arithmetic(p.X, b.s)
 		b.unknown(catalog.Partial, true, "$((…))") // it may be negative
 	case *syntax.ProcSubst:
+		b.w.bashOnly(b.s, b.base)
 		b.w.process(p, b.s)
 		b.unknown(catalog.Partial, false, processShown)
 	default:
@@ -366,8 +374,12 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	case literal:
 		b.value(v.text, quoted)
 	case number:
-		b.unknown(catalog.Partial, name != "#" && name != "?" && name != "$", shown)
+		b.unknown(catalog.Partial, !counts(name), shown)
 	case plainWord:
+		if b.splits() {
+			b.unknown(catalog.Many, true, shown)
+			return
+		}
 		b.unknown(catalog.Partial, false, shown)
 	case absolute:
 		if name == "HOME" {
@@ -375,7 +387,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		if !quoted && b.globbing {
 			// Splitting may give further words.
-			if name != "HOME" && name != "PWD" && name != "OLDPWD" {
+			if name != "HOME" && name != "PWD" && name != "OLDPWD" || b.splits() {
 				b.unknown(catalog.Many, true, shown)
 				return
 			}
@@ -384,6 +396,21 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	default:
 		b.unknown(kind, true, shown)
 	}
+}
+
+// counts reports whether a variable that bash sets is never negative.
+func counts(name string) bool {
+	switch name {
+	case "#", "?", "$", "!", "RANDOM", "SRANDOM", "UID", "EUID", "PPID", "BASHPID", "LINENO":
+		return true
+	}
+	return false
+}
+
+// splits reports whether the text changed what separates words.
+func (b *builder) splits() bool {
+	_, assigned := b.s.vars["IFS"]
+	return assigned
 }
 
 // value adds the known value of a variable.
@@ -567,13 +594,16 @@ func hasBrace(word *syntax.Word) bool {
 }
 
 // braces expands {a,b} and {1..3}. A word that would give too many is opaque.
-func (w *walker) braces(word *syntax.Word) []*syntax.Word {
+func (w *walker) braces(word *syntax.Word, s *scope) []*syntax.Word {
 	cp := *word
 	cp.Parts = append([]syntax.WordPart(nil), word.Parts...)
 	if !syntax.SplitBraces(&cp) {
 		return []*syntax.Word{word}
 	}
 	out, ok := w.expandBraces(cp.Parts, maxBraces)
+	if len(out) > 1 {
+		w.bashOnly(s, s.at(word.Pos()))
+	}
 	if !ok {
 		w.opaque(int(word.Pos().Offset()), "braces", "the braces give more words than are read")
 		return []*syntax.Word{word}
@@ -755,6 +785,7 @@ func (w *walker) paramSafe(p *syntax.ParamExp, s *scope) bool {
 			v := value{}
 			s.set(name, v)
 			w.assigned(name, word, s, s.at(p.Pos()))
+			w.exported(name, word, s, s.at(p.Pos()))
 		}
 	}
 	if p.Excl && p.Names == 0 {
@@ -807,6 +838,24 @@ func (w *walker) assigned(name string, word catalog.Word, s *scope, at int) {
 		if word.Kind != catalog.Literal || strings.ContainsAny(word.Text, "$`") || name == "PROMPT_COMMAND" {
 			w.add(&Call{Effects: detail.Opaque, Offset: at}, at)
 		}
+	}
+}
+
+// exported notes that a variable which steers programs has a new value.
+func (w *walker) exported(name string, word catalog.Word, s *scope, at int) {
+	if !w.catalog.Matters(name) {
+		return
+	}
+	if w.trapped {
+		w.opaque(at, "trap", "a trap that was set before runs with another "+name)
+	}
+	s.export(name, word)
+}
+
+// bashOnly marks what a shell that is not bash reads in another way.
+func (w *walker) bashOnly(s *scope, at int) {
+	if s.posix {
+		w.opaque(at, "not-posix", "sh may read this in another way than bash")
 	}
 }
 

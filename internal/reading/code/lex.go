@@ -24,7 +24,7 @@ const (
 type token struct {
 	kind    tokenKind
 	text    string
-	literal bool // of strings and commands: the text is all of it
+	literal bool // of strings and commands: the text is all of it; else Hole stands for what is missing
 	space   bool // stands behind white space
 	mate    int  // of brackets: the token that closes or opens this one, or -1
 }
@@ -234,8 +234,13 @@ type quote struct {
 	kind   tokenKind
 	line   bool // a newline ends it unfinished
 	keep   bool // an unknown escape keeps its backslash
-	sigils string
+	skips  bool // the escape z skips white space
+	sigil  sigil
 }
+
+// sigil gives the length of the variable that stands in a string at the
+// beginning of a text, zero for none.
+type sigil func(text string) int
 
 // quoted reads a string whose opening delimiter has skip bytes. Code inside of
 // it becomes tokens in parentheses behind the string. Where the string does not
@@ -290,20 +295,74 @@ func (lx *lexer) body(q quote) bool {
 				break
 			}
 			lx.toks[at].literal = false
+			b.WriteRune(Hole)
 			lx.pos += len(q.code)
 			if !lx.code() {
 				return false
 			}
 			continue
 		default:
-			if q.sigils != "" && strings.IndexByte(q.sigils, c) >= 0 && (isWord(lx.at(1)) || lx.at(1) == '{' || lx.at(1) == '$' || lx.at(1) == ':') {
+			if n := lx.variable(q); n > 0 {
 				lx.toks[at].literal = false
+				b.WriteRune(Hole)
+				lx.pos += n
+				continue
 			}
 			b.WriteByte(c)
 		}
 		lx.pos++
 	}
 	return false
+}
+
+// maxVariable is how long a variable in a string may be with its subscripts.
+const maxVariable = 128
+
+// variable gives the length of the variable that stands at the current byte of
+// a string, with the subscripts behind it.
+func (lx *lexer) variable(q quote) int {
+	if q.sigil == nil {
+		return 0
+	}
+	text := lx.text[lx.pos:min(lx.pos+maxVariable, len(lx.text))]
+	n := q.sigil(text)
+	if n == 0 || n >= len(text) {
+		return n
+	}
+	for {
+		open := n
+		if strings.HasPrefix(text[n:], "->") {
+			open += 2
+		}
+		if open >= len(text) || text[open] != '[' && text[open] != '{' {
+			return n
+		}
+		end := subscript(text[open:], q)
+		if end == 0 {
+			return n
+		}
+		n = open + end
+	}
+}
+
+// subscript gives the length of a part in brackets that stays inside of its
+// string, or zero.
+func subscript(text string, q quote) int {
+	shut, _ := closing(text[0])
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == text[0]:
+			depth++
+		case c == shut:
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case c == '\\' || c == '\n' || c == q.shut || c == q.open:
+			return 0
+		}
+	}
+	return 0
 }
 
 // code reads the code inside of a string, up to the brace behind it.
@@ -344,6 +403,7 @@ func (lx *lexer) escape(b *strings.Builder, q quote, at int) {
 		v, err := strconv.ParseUint(lx.text[lx.pos:end], base, 32)
 		if err != nil {
 			lx.toks[at].literal = false
+			b.WriteRune(Hole)
 			return false
 		}
 		lx.pos = end
@@ -371,10 +431,11 @@ func (lx *lexer) escape(b *strings.Builder, q quote, at int) {
 		number(8, 16, 4)
 	case c == 'N' || c == 'c' || c == 'L' || c == 'Q' || c == 'E':
 		lx.toks[at].literal = false
+		b.WriteRune(Hole)
 	case c == '\n':
-	case c == 'z' && q.kind == tokString && strings.IndexByte(q.sigils, 'z') >= 0:
+	case c == 'z' && q.skips:
 		for isSpace(lx.at(0)) {
-			lx.pos++ // Lua: skips white space
+			lx.pos++
 		}
 	default:
 		if u := unescape(c); u != c {

@@ -62,7 +62,7 @@ func perlVariable(lx *lexer) {
 // perlQuoted reads a string that interpolates.
 func perlQuoted(lx *lexer, skip int, open byte, kind tokenKind) {
 	shut, nests := closing(open)
-	q := quote{shut: shut, open: nests, kind: kind, sigils: "$@"}
+	q := quote{shut: shut, open: nests, kind: kind, sigil: perlSigil}
 	before := len(lx.toks)
 	start := lx.pos + skip
 	lx.quoted(skip, q)
@@ -84,6 +84,32 @@ func perlQuoted(lx *lexer, skip int, open byte, kind tokenKind) {
 		lx.toks = append(lx.toks, sub.toks...)
 		body = sub.text[min(sub.pos, len(sub.text)):]
 	}
+}
+
+// perlSigil gives the length of the variable in a string.
+func perlSigil(text string) int {
+	if text[0] != '$' && text[0] != '@' || len(text) < 2 {
+		return 0
+	}
+	n := 1
+	for n < len(text) && text[n] == '$' {
+		n++
+	}
+	if n == len(text) {
+		return n
+	}
+	switch c := text[n]; {
+	case isWord(c) || c == ':' && strings.HasPrefix(text[n:], "::"):
+		for n < len(text) && (isWord(text[n]) || strings.HasPrefix(text[n:], "::") && n+2 < len(text) && isWord(text[n+2]) || text[n] == ':' && text[n-1] == ':') {
+			n++
+		}
+		return n
+	case c == '{':
+		return n + perlBlock(text[n:])
+	case text[0] == '@' || isSpace(c) || n > 1:
+		return max(n-1, 0) * min(n-1, 1)
+	}
+	return n + 1 // a variable of punctuation
 }
 
 // perlWord reads a name, a keyword or a quote-like construct.

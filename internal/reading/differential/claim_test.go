@@ -14,6 +14,7 @@ type claim struct {
 
 	ReadOnly, Inert, Network, Writes, Destructive, Privilege, Executes, Opaque bool
 
+	Reading  []string // paths that are read
 	Writing  []string // paths that are written, created, changed or deleted
 	Deleting []string
 	Sinks    []string // those of them that execute or steer later
@@ -36,9 +37,10 @@ func (read reader) safely(line, cwd string) (c claim) {
 }
 
 // complete tells whether everything that happens must have been claimed. Where
-// content is executed that somebody else could have written, or the text is not
-// understood, a reader does not say that it knows.
-func (c claim) complete() bool { return c.ParseOK && !c.Opaque && !c.Executes }
+// the text is not understood, a reader does not say that it knows. Where
+// content is executed that somebody else could have written, it answers only
+// for what the text itself does: see answers.
+func (c claim) complete() bool { return c.ParseOK && !c.Opaque }
 
 // absolute is a claimed path as it is meant: relative to the project, or to HOME
 // by a tilde.

@@ -35,16 +35,17 @@ const (
 	faultParse                // parse_ok for what bash does not accept
 	faultRefused              // no parse_ok for what bash accepts
 	faultPath                 // something changed that is not among the paths
+	faultRead                 // a file was read that is not among the paths
 	faultClaim                // the claim contradicts itself
 	classes
 )
 
 func (c class) String() string {
-	return [classes]string{"panic", "program", "inert", "write", "delete", "network", "effect", "sink", "signal", "parse", "refused", "path", "claim"}[c]
+	return [classes]string{"panic", "program", "inert", "write", "delete", "network", "effect", "sink", "signal", "parse", "refused", "path", "read", "claim"}[c]
 }
 
 // second tells whether a class is about detail, while no effect was hidden.
-func (c class) second() bool { return c == faultPath || c == faultRefused }
+func (c class) second() bool { return c == faultPath || c == faultRead || c == faultRefused }
 
 // changes tells whether e is about a file.
 func (e event) changes() bool {
@@ -98,13 +99,24 @@ func compare(c claim, r run) []fault {
 		if c.ReadOnly && e.changes() && !harmless(e) {
 			add(faultWrite, e.Op, e)
 		}
-		if c.complete() {
+		if c.complete() && c.answers(e) {
 			for class, key := range c.missing(e) {
 				add(class, key, e)
 			}
 		}
 	}
 	return faults
+}
+
+// answers tells whether a complete claim answers for e. Where content is
+// executed, that is for what the line's own shell does, as long as it does not
+// read that content itself.
+func (c claim) answers(e event) bool {
+	if !c.Executes {
+		return true
+	}
+	own := !slices.ContainsFunc(c.Programs, func(name string) bool { return name == "." || name == "source" })
+	return own && len(e.Chain) == 1
 }
 
 // contradiction names a claim that cannot be true by its own terms.
@@ -143,6 +155,10 @@ func (c claim) missing(e event) map[class]string {
 		if !c.Network {
 			found[faultNetwork] = e.by()
 		}
+	case opRead:
+		if !c.More && !e.ignored() && !claims(c.Reading, e.Path, false) && !claims(c.Writing, e.Path, false) {
+			found[faultRead] = e.by()
+		}
 	case opSignal:
 		if c.ReadOnly && !e.within("git", "timeout") {
 			found[faultSignal] = e.by()
@@ -165,6 +181,12 @@ func (c claim) missing(e event) map[class]string {
 		}
 	}
 	return found
+}
+
+// ignored tells whether e reads what a program reads for itself: git, a shell
+// or another interpreter. What is read of a script is another event's matter.
+func (e event) ignored() bool {
+	return e.within("git") || strings.Contains(e.Path, "/.git/") || e.Path == homeDir+"/.bashrc"
 }
 
 // names tells whether a started program is named, or implied by one that is.

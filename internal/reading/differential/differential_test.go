@@ -12,10 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const (
-	defaultLines = 4000 // generated lines; VOGT_DIFFERENTIAL overrides
+	defaultLines = 3000 // generated lines; VOGT_DIFFERENTIAL overrides
 	shortLines   = 300
 	maxShown     = 25 // faults of a class that are reduced and shown
 )
@@ -223,7 +224,9 @@ const (
 // Nothing happens in generated lines that reading does not claim.
 func TestGenerated(t *testing.T) {
 	j := newJail(t, workers())
+	start := time.Now()
 	sum := j.check(t, generated(seed, amount(t)), readVogt())
+	t.Logf("%d lines ran in %s", sum.run, time.Since(start).Round(time.Millisecond))
 	j.report(t, sum, readVogt())
 	if sum.parse*100 < sum.run*minParse {
 		t.Errorf("bash accepts %d of %d generated lines, want %d %%", sum.parse, sum.run, minParse)

@@ -79,14 +79,18 @@ var refused = []uintptr{
 	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
 	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_PIDFD_GETFD, unix.SYS_QUOTACTL, unix.SYS_ACCT, unix.SYS_SYSLOG,
 }
 
 // openWrites are the flags of an open that may change something.
 const openWrites = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
 // filter is the seccomp program: foreign call tables end the process, refused
-// calls fail, traced ones stop, an open only if it may write.
+// calls fail, traced ones stop.
 func filter() []unix.SockFilter {
 	const (
 		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -110,24 +114,17 @@ func filter() []unix.SockFilter {
 		program = append(program, unix.SockFilter{Code: same, K: uint32(nr), Jf: 1},
 			give1(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM)))
 	}
-	for nr, kind := range traced {
-		argument := -1
-		switch kind {
-		case callOpen:
-			argument = 1
-		case callOpenat:
-			argument = 2
-		}
-		if argument < 0 {
-			program = append(program, unix.SockFilter{Code: same, K: uint32(nr), Jf: 1}, give1(unix.SECCOMP_RET_TRACE))
-			continue
-		}
-		program = append(program,
-			unix.SockFilter{Code: same, K: uint32(nr), Jf: 4},
-			unix.SockFilter{Code: load, K: uint32(offArgs + 8*argument)}, // little-endian: the low half
-			unix.SockFilter{Code: any1, K: openWrites, Jf: 1},
-			give1(unix.SECCOMP_RET_TRACE),
-			give1(unix.SECCOMP_RET_ALLOW))
+	program = append(program,
+		// New namespaces; the kernel's callers fall back to the older call.
+		unix.SockFilter{Code: same, K: unix.SYS_CLONE3, Jf: 1},
+		give1(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)),
+		unix.SockFilter{Code: same, K: unix.SYS_CLONE, Jf: 4},
+		unix.SockFilter{Code: load, K: offArgs},
+		unix.SockFilter{Code: any1, K: newNamespaces, Jf: 1},
+		give1(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM)),
+		give1(unix.SECCOMP_RET_ALLOW))
+	for nr := range traced {
+		program = append(program, unix.SockFilter{Code: same, K: uint32(nr), Jf: 1}, give1(unix.SECCOMP_RET_TRACE))
 	}
 	return append(program, give1(unix.SECCOMP_RET_ALLOW))
 }

@@ -3,7 +3,12 @@
 package differential
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +21,11 @@ type truth struct {
 }
 
 func reads(programs ...string) claim {
-	return claim{ParseOK: true, Programs: programs, ReadOnly: true, Inert: true}
+	return claim{ParseOK: true, Programs: programs, ReadOnly: true, Inert: true, Reading: []string{"."}}
 }
 
 func writes(paths string, programs ...string) claim {
-	return claim{ParseOK: true, Programs: programs, Writes: true, Writing: strings.Fields(paths)}
+	return claim{ParseOK: true, Programs: programs, Writes: true, Reading: []string{"."}, Writing: strings.Fields(paths)}
 }
 
 func opaque(programs ...string) claim {
@@ -30,6 +35,7 @@ func opaque(programs ...string) claim {
 // truths are lines whose claims the harness must accept.
 func truths() []truth {
 	network := claim{ParseOK: true, Programs: []string{"echo"}, Network: true}
+	shown := claim{ParseOK: true, Programs: []string{"cat"}, ReadOnly: true, Inert: true, Reading: []string{"a.txt", "src/*.py"}}
 	deleting := claim{ParseOK: true, Programs: []string{"unlink"}, Writes: true, Destructive: true, Deleting: []string{"/tmp/work/a.txt"}}
 	removing := claim{ParseOK: true, Programs: []string{"rm"}, Writes: true, Destructive: true, Deleting: []string{"build"}}
 	status := reads("git")
@@ -38,6 +44,7 @@ func truths() []truth {
 	return []truth{
 		{"ls -la | sort > /dev/null 2>&1", reads("ls", "sort")},
 		{"echo a > /dev/stdout 2> /dev/stderr | cat > /dev/fd/2", reads("echo", "cat")},
+		{"cat a.txt src/app.py", shown},
 		{"cat <<< hi; cat <(echo x)", reads("cat", "echo")},
 		{"cat <<E\n$(seq 9000)\nE", reads("cat", "seq")},
 		{"echo '$(touch p)'", reads("echo")},
@@ -65,7 +72,8 @@ func truths() []truth {
 		{"kill -9 2147483646", ending},
 		{"$(cat cmds.txt)", opaque("cat", "?")},
 		{"curl x | sh", opaque("curl", "sh")},
-		{"./script.sh", claim{ParseOK: true, Programs: []string{"script.sh"}, Executes: true}},
+		{"./script.sh", claim{ParseOK: true, Programs: []string{"script.sh"}, Executes: true, More: true}},
+		{". ./lib.sh", claim{ParseOK: true, Programs: []string{"."}, Executes: true, More: true}},
 		{"echo $(", claim{Programs: []string{"?"}}},
 	}
 }
@@ -86,6 +94,7 @@ func lies() map[class][]truth {
 		},
 		faultProgram: {
 			{"ls | sort", reads("ls")},
+			{"./script.sh; wc a.txt", claim{ParseOK: true, Programs: []string{"script.sh"}, Executes: true, More: true}},
 			{"echo $(ls)", reads("echo")},
 			{"/bin/ls", reads("echo")},
 			{"curl x | sh", claim{ParseOK: true, Programs: []string{"curl", "sh"}, Network: true, Writes: true, Writing: []string{"."}}},
@@ -188,6 +197,11 @@ func lies() map[class][]truth {
 			{"mv a.txt z.txt", writes("z.txt", "mv")},
 			{"touch src", writes("src/n", "touch")},
 		},
+		faultRead: {
+			{"cat a.txt", claim{ParseOK: true, Programs: []string{"cat"}, ReadOnly: true, Reading: []string{"b.txt"}}},
+			{"read x < a.txt", claim{ParseOK: true, Programs: []string{"read"}, ReadOnly: true}},
+			{"grep -r token .", claim{ParseOK: true, Programs: []string{"grep"}, ReadOnly: true, Reading: []string{"src"}}},
+		},
 		faultClaim: {
 			{"ls", unparsed},
 			{"ls", torn},
@@ -227,6 +241,61 @@ func TestHarness(t *testing.T) {
 	}
 	if len(lies()) != int(classes) {
 		t.Errorf("%d of %d classes are tested", len(lies()), classes)
+	}
+}
+
+// A worker that is not alone runs nothing and removes nothing.
+func TestWorkerRefuses(t *testing.T) {
+	outside, err := namespaces()
+	if err != nil {
+		t.Skip(err)
+	}
+	precious := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(settings{UID: 61000, Bash: "/bin/bash", Outside: outside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{workerName}
+	cmd.Stdin = bytes.NewReader(told)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "nothing is run") {
+		t.Errorf("a worker without namespaces of its own: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is outside of the jail cannot be reached from it, whoever asks.
+func TestJailWalls(t *testing.T) {
+	j := newJail(t, 1)
+	for _, line := range []string{
+		"test $(id -u) -ge 61000 || ! grep -q 4294967295 /proc/self/uid_map", // that is the machine's own map
+		"grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status",
+		"grep -q '^CapPrm:[[:space:]]*0*$' /proc/self/status",
+		"grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status",
+		"grep -q '^Seccomp:[[:space:]]*2$' /proc/self/status",
+		"! grep -v ' /tmp ' /proc/self/mountinfo | cut -d' ' -f6 | grep -vq '^ro'",
+		"test $(grep -c : /proc/net/dev) = 1", // the loopback alone
+		"for d in / /etc /usr /var /var/tmp /dev /dev/shm /run /home /root /sys /proc /tmp/bin /tmp/planted /opt /srv /mnt; do ! { : > $d/vogt-jail-test; } || exit 1; done 2>/dev/null",
+		"for f in /etc/passwd /proc/self/comm /proc/1/oom_score_adj /dev/kmsg /dev/sda /dev/vda; do ! { : >> $f; } || exit 1; done 2>/dev/null",
+		"! kill -URG 1 2>/dev/null",
+		"test $(echo /proc/[0-9]* | wc -w) -lt 6", // no processes but the worker's
+		"! ls /run/* /var/run/* 2>/dev/null",
+		"test \"$(ls /tmp | tr '\\n' ' ')\" = 'bin home planted work '",
+		"! : 2>/dev/null < /proc/1/environ",
+	} {
+		result, err := j.run(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Status != "exit 0" {
+			t.Errorf("%q: %s\n%v", line, result.Status, result.Events)
+		}
 	}
 }
 
@@ -282,10 +351,10 @@ func TestJailRuns(t *testing.T) {
 		"rm a.txt && test -f a.txt":                                    "exit 0",
 		"test \"$(sleep 1)\" = ''":                                     "exit 0",
 		"curl x | grep -q touch || curl x | grep -q marked":            "exit 0",
-		"test $(id -u) -ne 0 && ! echo 2> /dev/null > /etc/n":          "exit 0",
+		"! echo 2> /dev/null > /etc/n":                                 "exit 0",
 		"test $(git rev-list --count HEAD) = 1 && test -f .git/config": "exit 0",
-		"git status":    "exit 0",
-		"kill -KILL $$": "killed",
+		"git status":                                                   "exit 0",
+		"kill -KILL $$":                                                "killed",
 	} {
 		result, err := j.run(line)
 		if err != nil {

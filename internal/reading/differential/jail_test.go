@@ -55,10 +55,16 @@ func newJail(t *testing.T, workers int) *jail {
 		}
 	}
 	prepared := prepare(t)
+	outside, err := namespaces()
+	if err != nil {
+		lacking(t, "no namespaces: "+err.Error())
+	}
+	prepared.Outside = outside
 	j := &jail{idle: make(chan *warder, workers)}
 	for i := range workers {
 		if os.Getuid() == 0 {
-			prepared.UID = 61000 + i // its own, since the limit of processes is a user's
+			// Its own, since the limit of processes is a user's, on the whole machine.
+			prepared.UID = 61000 + os.Getpid()%250*16 + i%16
 		}
 		w, err := newWarder(prepared)
 		if err != nil {

@@ -18,6 +18,7 @@ func readVogt() reader {
 			ReadOnly: r.Effects.ReadOnly(), Inert: r.Effects.Inert(), Network: r.Effects.Has(detail.Contacts),
 			Writes: r.Effects.Has(detail.Writes), Destructive: r.Effects.Has(detail.Destroys), Privilege: r.Effects.Has(detail.Privileged),
 			Executes: r.Effects.Has(detail.Executes), Opaque: r.Effects.Has(detail.Opaque),
+			Reading: r.Paths.Reads,
 			Writing: slices.Concat(r.Paths.Writes, r.Paths.Deletes, r.Paths.Sinks), Deleting: r.Paths.Deletes, Sinks: r.Paths.Sinks,
 			More: r.Paths.Unknown,
 		}

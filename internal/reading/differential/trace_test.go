@@ -21,6 +21,7 @@ import (
 const (
 	opExec    = "exec"    // a program start, also one that failed
 	opOpen    = "open"    // an open for writing, or one that may create
+	opRead    = "read"    // an open of a file of the project, or of HOME, for reading only
 	opCreate  = "create"  // a directory, link, node or socket was made
 	opDelete  = "delete"  // unlink
 	opRmdir   = "rmdir"   // rmdir, which only takes empty directories
@@ -208,6 +209,9 @@ func (t *tracer) syscall(pid int, proc *tracee) {
 			return
 		}
 	}
+	if kind := traced[uintptr(info.nr)]; kind == callAddress || kind == callSendto && info.args[4] != 0 {
+		deny(pid) // also sockets of this machine: a service could be behind one
+	}
 }
 
 // memory is the process whose memory, folder and descriptors are looked at.
@@ -369,12 +373,27 @@ func opened(m memory, kind call, a [6]uint64, one func(string, string) []event) 
 			flags = *(*uint64)(unsafe.Pointer(&how[0]))
 		}
 	}
-	if flags&openWrites == 0 || flags&unix.O_PATH != 0 {
+	if flags&unix.O_PATH != 0 {
 		return nil
+	}
+	if flags&openWrites == 0 {
+		return looked(name)
 	}
 	events := one(opOpen, m.reopened(name))
 	events[0].Flags = flags
 	return events
+}
+
+// looked is an open for reading, where it concerns the project or HOME. Folders
+// are left out: who looks for a file passes many.
+func looked(name string) []event {
+	if !strings.HasPrefix(name, workDir+"/") && !strings.HasPrefix(name, homeDir+"/") {
+		return nil
+	}
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return []event{{Op: opRead, Path: name}}
 }
 
 var descriptorPath = regexp.MustCompile(`^(?:/dev/fd|/proc/(?:self|thread-self|\d+)/fd)/(\d+)$`)

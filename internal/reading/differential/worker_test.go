@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,10 +24,11 @@ import (
 
 // settings are what a worker is told before the first line.
 type settings struct {
-	UID      int    // whose rights lines have; 0 where there is only one user
-	Bash     string // the real one
-	Project  []file // made anew for each line
-	Programs []file // binDir and plantedDir, which no line can change
+	UID      int               // whose rights lines have; 0 where there is only one user
+	Outside  map[string]string // the test's own namespaces, by kind
+	Bash     string            // the real one
+	Project  []file            // made anew for each line
+	Programs []file            // binDir and plantedDir, which no line can change
 	Real     []string
 	GitExec  string // git --exec-path
 	Limit    time.Duration
@@ -68,7 +70,13 @@ func work(in io.Reader, out io.Writer) error {
 	for _, name := range w.Real {
 		w.real[name] = true
 	}
+	if err := w.alone(); err != nil {
+		return err
+	}
 	if err := w.enclose(); err != nil {
+		return err
+	}
+	if err := enclosed(); err != nil {
 		return err
 	}
 	if err := encoder.Encode(run{Status: "ready"}); err != nil {
@@ -89,6 +97,63 @@ func work(in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
+}
+
+// namespaces are those of the calling process that a worker must not share.
+func namespaces() (map[string]string, error) {
+	found := map[string]string{}
+	for _, kind := range []string{"mnt", "pid", "net", "ipc", "uts", "user"} {
+		name, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			return nil, err
+		}
+		found[kind] = name
+	}
+	return found, nil
+}
+
+// alone makes sure that mounting, removing and killing concern nobody else.
+func (w *worker) alone() error {
+	if pid := os.Getpid(); pid != 1 {
+		return fmt.Errorf("the worker is process %d, not the first of its own namespace: nothing is run", pid)
+	}
+	mine, err := namespaces()
+	if err != nil {
+		return err
+	}
+	if w.UID > 0 {
+		delete(mine, "user") // another user is enough
+	}
+	for kind, name := range mine {
+		if outside := w.Outside[kind]; outside == "" || outside == name {
+			return fmt.Errorf("the worker shares the %s namespace %s with the test: nothing is run", kind, name)
+		}
+	}
+	return nil
+}
+
+// enclosed makes sure that nothing but an own /tmp can be written to.
+func enclosed() error {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	own := false
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		fields := strings.Fields(line) // proc_pid_mountinfo(5)
+		if len(fields) < 10 {
+			return fmt.Errorf("mountinfo: %q is not understood: nothing is run", line)
+		}
+		if fields[4] == root {
+			own = strings.Contains(line, " - tmpfs ")
+		} else if !slices.Contains(strings.Split(fields[5], ","), "ro") {
+			return fmt.Errorf("%s can be written to: nothing is run", fields[4])
+		}
+	}
+	if !own {
+		return fmt.Errorf("%s is not an own file system: nothing is run", root)
+	}
+	return nil
 }
 
 // enclose turns the new mount namespace into a read-only view of the machine
@@ -305,6 +370,12 @@ func (w *worker) run(line string) (run, error) {
 // of the prepared folders run only if they are among the harmless ones. The
 // file systems are read-only and the network is empty besides.
 func (w *worker) may(e event) bool {
+	switch e.Op {
+	case opConnect:
+		return false
+	case opSignal:
+		return !strings.HasSuffix(e.Path, " to 1") // the worker
+	}
 	if len(e.Chain) == 0 || e.Op != opExec {
 		return true
 	}
@@ -327,7 +398,7 @@ func launch(args []string) error {
 		value    uint64
 	}{
 		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, 1}, {unix.RLIMIT_FSIZE, 4 * mega}, {unix.RLIMIT_NOFILE, 128},
-		{unix.RLIMIT_NPROC, 100}, {unix.RLIMIT_DATA, 512 * mega}, {unix.RLIMIT_MEMLOCK, 64 * 1024},
+		{unix.RLIMIT_NPROC, 100}, {unix.RLIMIT_DATA, 256 * mega}, {unix.RLIMIT_MEMLOCK, 64 * 1024},
 	} {
 		value := unix.Rlimit{Cur: limit.value, Max: limit.value}
 		if err := unix.Prlimit(0, limit.resource, &value, nil); err != nil {
