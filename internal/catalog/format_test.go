@@ -29,15 +29,15 @@ func TestParseRefuses(t *testing.T) {
 		{"vogt-catalog 2\nprogram x\n", `f:1: the first line is "vogt-catalog 2", want "vogt-catalog 1"`},
 		{long, `f:1: the first line is "` + clipped + `", want "vogt-catalog 1"`},
 		{"\ufeffvogt-catalog 1\nprogram x\n", `f:1: the first line is "\ufeffvogt-catalog 1", want "vogt-catalog 1"`},
-		{"vogt-catalog 1\n", "f:2: `program NAME` is missing"},
-		{"vogt-catalog 1\n\n# only this\n", "f:4: `program NAME` is missing"},
+		{"vogt-catalog 1\n", "f:1: `program NAME` is missing"},
+		{"vogt-catalog 1\n\n# only this\n", "f:3: `program NAME` is missing"},
 		{"vogt-catalog 1\nabout is x\n", "f:2: want `program NAME`, found \"about is x\""},
 		{"vogt-catalog 1\nprogram\n", "f:2: want `program NAME`, found \"program\""},
 		{"vogt-catalog 1\nprogram x y\n", "f:2: want `program NAME`, found \"program x y\""},
 		{"vogt-catalog 1\nprogram x\ty\n", "f:2: want `program NAME`, found \"program x\\ty\""},
 		{"vogt-catalog 1\nprogram ./x\n", "f:2: want `program NAME`, found \"program ./x\""},
 		{"vogt-catalog 1\nprogram y\nparser getopt\nform a : inert :\n", `f:2: the file is named for "x", and the entry is about "y"`},
-		{"vogt-catalog 1\nprogram x\nabout is x\n", "f:4: `parser` is missing: say how the program reads its words, see docs/catalog.md"},
+		{"vogt-catalog 1\nprogram x\nabout is x\n", "f:3: `parser` is missing: say how the program reads its words, see docs/catalog.md"},
 		{"vogt-catalog 1\nprogram x\nparser getopt\nform a : inert :\n", "f:1: `about` is missing"},
 		{"vogt-catalog 1\nprogram x\nabout " + strings.Repeat("a", maxLine) + "\n", "f:3: the line has 4102 bytes, the limit is 4096"},
 		{with("form a : inert :\n# " + strings.Repeat("a", maxLine)), "f:6: the line has 4098 bytes, the limit is 4096"},
@@ -238,7 +238,7 @@ neutral -c core.pager=cat
 neutral --no-hooks
 neutral-env A=1 B=
 example x -v => inert
-parser modern no-dashdash|
+parser modern no-dashdash¶
 	-v --verbose
 -o [=write] : exec if a|b ; net unless c ; high
 +x
@@ -259,7 +259,7 @@ command *
 --all
 command remote *
 --deep
-`, "|", "\r"), true)
+`, "¶", "\r"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,11 +422,29 @@ command four *
 			{"x -r one", "x.one : unsettled : "},
 			{"x one -r", "x.one : opaque unsettled : : the option is not in the catalog (-r)"},
 			{"x four", "x.four : opaque : : the command is not in the catalog"},
-			{"x four five -a -s -g v", "x.four.five : network privileged : -g text:v"},
+			{"x four five -a -s -g v", "x.four.five : network privilege : -g text:v"},
 			{"x four -s five", "x.four.five : opaque : : the option is not in the catalog (-s)"},
 			{"x one one", "x.one : unsettled : text:one"},
-			{"x five", "x : opaque : : the command is not in the catalog (five)"},
+			{"x five", "x : opaque : : no form of the entry fits"},
+			{"x", "x : opaque : : no form of the entry fits"},
+		},
+	}, {
+		"no forms of its own", `parser modern
+-v : net
+-n =text
+command one
+form run : inert :
+`, []call{
 			{"x", "x : opaque unsettled : : no subcommand is given"},
+			{"x -v", "x : network unsettled :"},
+			{"x two", "x : opaque : : the command is not in the catalog (two)"},
+			{"x -v two", "x : network opaque : : the command is not in the catalog (two)"},
+			{"x -n a one", "x.one : none : -n text:a"},
+			{"x -n one", "x : unsettled : -n text:one"},
+			{"x -n <>", "x : unsettled : -n text:<>"},
+			{"x -n <*>", "x : opaque unsettled : -n text:<*> : a word that is not literal may be an option"},
+			{"x -n <*> one", "x.one : opaque : -n text:<*> : a word that is not literal may be an option"},
+			{"x -z", "x : opaque unsettled : : the option is not in the catalog (-z)"},
 		},
 	}, {
 		"a section's own parser", `parser getopt

@@ -21,7 +21,7 @@ func (w *walker) arithmetic(x syntax.ArithmExpr, s *scope) {
 	case *syntax.BinaryArithm:
 		if assigns(x.Op) {
 			w.arithmetic(x.Y, s)
-			if x.Op != syntax.Assgn {
+			if word, ok := x.X.(*syntax.Word); x.Op != syntax.Assgn || !ok || !validName(word.Lit()) {
 				w.arithmetic(x.X, s)
 			}
 			w.assignNumber(x.X, s)
@@ -119,12 +119,29 @@ func (w *walker) operandOf(word *syntax.Word, s *scope) {
 	}
 	v := e.words[0]
 	if v.Kind == catalog.Literal {
-		w.arithText(v.Text, s, at)
+		w.quotedArithmetic(v.Text, s, at)
 		return
 	}
 	if !w.numericWord(word, s) {
 		w.notANumber(at)
 	}
+}
+
+// quotedArithmetic checks an expression that stands in quotes, as after let.
+func (w *walker) quotedArithmetic(text string, s *scope, at int) {
+	if strings.IndexAny(text, "+-*/%<>=&|^!~?:, (") < 0 {
+		w.arithText(text, s, at)
+		return
+	}
+	x, err := syntax.NewParser().Arithmetic(strings.NewReader(text))
+	if err != nil || s.depth > maxDepth {
+		w.notANumber(at)
+		return
+	}
+	pin, depth := s.pin, s.depth
+	s.pin, s.depth = at, depth+1
+	w.arithmetic(x, s)
+	s.pin, s.depth = pin, depth
 }
 
 func (w *walker) notANumber(at int) {

@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -286,8 +287,16 @@ func (r *reader) special(name string) {
 		if len(words) > 2 && last.Text == "/dev/null" {
 			r.out.Effects |= detail.Writes | detail.Destroys
 		}
+	case "nohup":
+		if r.call.red == nil || !r.call.red.output {
+			r.out.Effects |= detail.Writes // nohup.out, if standard output is a terminal
+		}
 	case "socat":
 		r.socat()
+	case "chmod":
+		if len(words) > 2 && r.out.Use.Form() == "change" {
+			r.mode()
+		}
 	case "find":
 		for i := range words {
 			if words[i].Text == "-delete" {
@@ -295,6 +304,37 @@ func (r *reader) special(name string) {
 				break
 			}
 		}
+	}
+}
+
+// mode finds out whether a mode sets the bits that give a program its owner's
+// rights (chmod(1): the symbol s, and the first of four octal digits).
+func (r *reader) mode() {
+	for i := range r.out.Use.Values {
+		v := &r.out.Use.Values[i]
+		if v.Role != catalog.Text || v.Option != "" {
+			continue
+		}
+		w := r.call.words[v.Word]
+		if w.Kind != catalog.Literal {
+			r.unknown(v.Word, "mode", "which rights are given is not known")
+			return
+		}
+		octal := strings.Trim(w.Text, "01234567") == ""
+		special := false
+		if octal {
+			n, err := strconv.ParseUint(w.Text, 8, 32)
+			special = err != nil || n&0o6000 != 0
+		} else {
+			for _, clause := range strings.Split(w.Text, ",") {
+				adds := strings.IndexAny(clause, "+=")
+				special = special || adds >= 0 && strings.Contains(clause[adds:], "s")
+			}
+		}
+		if special {
+			r.out.Effects |= detail.Privileged
+		}
+		return
 	}
 }
 
@@ -415,6 +455,21 @@ func started(u *catalog.Use) bool {
 		}
 	}
 	return false
+}
+
+// broughtAlong reads a program that the line brings along, such as a pager.
+// Where it only reads, the call still runs something of the caller's choice;
+// cat is what people choose to have none.
+func (r *reader) broughtAlong(w catalog.Word, read func()) {
+	before := len(r.collect.calls)
+	read()
+	var e detail.Effects
+	for _, c := range r.collect.calls[min(before, len(r.collect.calls)):] {
+		e |= c.Effects
+	}
+	if e.ReadOnly() && w.Text != "cat" {
+		r.out.Effects |= detail.Executes
+	}
 }
 
 // word is the part of a word that is a value.
@@ -886,6 +941,9 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 		r.unknown(v.Word, "setting", "which setting it is is not known")
 		return
 	}
+	if v.Arg == "sysctl" && cut < 0 {
+		return // shown, not set
+	}
 	known, role, arg, effects, risk := u.Entry.Setting(v.Arg, key, value)
 	if !known {
 		r.unknown(v.Word, "setting", "the setting "+key+" is not in the catalog")
@@ -904,6 +962,7 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 		rest, bang := strings.CutPrefix(value, "!")
 		if !bang {
 			r.unknown(v.Word, "alias", "the call defines a new command of "+r.out.Program)
+			r.aliased(u, value)
 			return
 		}
 		if w.Kind == catalog.Literal {
@@ -921,8 +980,7 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 		if w.Kind == catalog.Literal && (w.Text == "none" || w.Text == "true" || w.Text == "false") {
 			return
 		}
-		s := r.child(false)
-		r.shellText(w, s, at)
+		r.broughtAlong(w, func() { r.shellText(w, r.child(false), at) })
 	case catalog.Program:
 		r.program(w, v)
 	case catalog.Read, catalog.Write, catalog.Delete, catalog.Config, catalog.Plugin, catalog.Script:
@@ -932,6 +990,18 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 	case catalog.Code:
 		r.code(arg, w, at)
 	}
+}
+
+// aliased adds what a command would do that the call gives another name.
+func (r *reader) aliased(u *catalog.Use, text string) {
+	words := []catalog.Word{r.call.words[0]}
+	for _, f := range strings.Fields(text) {
+		words = append(words, catalog.Word{Text: strings.Trim(f, "'\"")})
+	}
+	var other catalog.Use
+	u.Entry.InterpretTo(words, &other)
+	r.out.Effects |= other.Effects
+	u.Risk = max(u.Risk, other.Risk)
 }
 
 // standardInput reads what a call takes from its standard input.
@@ -1003,10 +1073,14 @@ func (r *reader) variable(e setting, program string, builtin bool) {
 		r.content("variable", e.name+" changes which code runs")
 	case catalog.Configures:
 		r.content("variable", e.name+" changes the configuration, which can start programs")
+		if literalValue && strings.Contains(e.value.Text, "://") {
+			r.out.Effects |= detail.Contacts
+			r.host(e.value)
+		}
 	case catalog.ShellText:
 		child := r.child(false)
 		child.env = nil // the variable would be found again and again
-		r.shellText(e.value, child, r.key)
+		r.broughtAlong(e.value, func() { r.shellText(e.value, child, r.key) })
 	case catalog.ProgramPath:
 		many := catalog.Unknown(catalog.Many)
 		child := r.child(false)

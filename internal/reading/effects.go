@@ -2,6 +2,7 @@ package reading
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	"vogt/internal/catalog"
@@ -38,7 +39,7 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	}
 	if w.Shown() == processShown {
 		if role == catalog.Script {
-			r.content("open-input", "what runs comes from a command")
+			r.printedScript(w)
 		}
 		return
 	}
@@ -76,6 +77,18 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	case catalog.Delete:
 		p.Deletes = append(p.Deletes, full)
 	}
+}
+
+// printedScript reads a script that a process substitution prints.
+func (r *reader) printedScript(w catalog.Word) {
+	n, err := strconv.Atoi(strings.TrimPrefix(w.Template(), string(catalog.Hole)))
+	entry := r.out.Use.Entry.Name
+	if err != nil || n >= len(r.printed) || r.printed[n].kind != literalInput || !isShell(entry) && entry != "source" {
+		r.content("open-input", "what runs comes from a command")
+		return
+	}
+	s := r.child(false)
+	r.shellText(catalog.Word{Text: r.printed[n].text}, s, r.printed[n].at)
 }
 
 // host adds a host or the host of a URL.
@@ -122,8 +135,7 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 	case strings.HasPrefix(text, "file://"):
 		r.path(catalog.Read, catalog.Word{Text: strings.TrimPrefix(text, "file://")})
 	case strings.Contains(text, "ext::"):
-		// A transport of git that runs any command.
-		r.unknown(-1, "transport", "the transport ext:: runs a command")
+		r.transport(text[strings.Index(text, "ext::")+len("ext::"):])
 	case remote:
 		r.out.Effects |= detail.Contacts
 		r.out.Hosts = append(r.out.Hosts, hostOf(strings.TrimPrefix(strings.ReplaceAll(text, string(catalog.Hole), "…"), "git+")))
@@ -139,6 +151,21 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 	case role == catalog.RemoteRead, strings.ContainsAny(text, "/.~"):
 		r.path(catalog.Read, w)
 	}
+}
+
+// transport reads the command of git's transport ext:: (git-remote-ext(1)).
+func (r *reader) transport(text string) {
+	r.content("transport", "the transport ext:: runs a command")
+	var words []catalog.Word
+	for _, f := range strings.Fields(strings.ReplaceAll(text, "% ", "\x00")) {
+		f = strings.ReplaceAll(f, "\x00", " ")
+		if strings.ContainsAny(f, "%"+string(catalog.Hole)) {
+			words = append(words, catalog.Unknown(catalog.Partial))
+			continue
+		}
+		words = append(words, catalog.Word{Text: f})
+	}
+	r.command(call{words: words, at: r.key, scope: r.child(false), external: true})
 }
 
 // creates reports whether an archiver writes the archive that its option

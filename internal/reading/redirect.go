@@ -15,6 +15,7 @@ type redirections struct {
 	paths   Paths
 	hosts   []string
 	stdin   source
+	output  bool     // standard output goes elsewhere
 	emptied []string // files that `>` truncates
 	words   []catalog.Word
 }
@@ -38,6 +39,12 @@ func (w *walker) redirections(list []*syntax.Redirect, s *scope) *redirections {
 }
 
 func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
+	switch rd.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.DplOut:
+		r.output = r.output || rd.N == nil || rd.N.Value == "1"
+	case syntax.RdrAll, syntax.AppAll:
+		r.output = true
+	}
 	input := rd.N == nil || strings.Trim(rd.N.Value, "0") == ""
 	switch rd.Op {
 	case syntax.WordHdoc, syntax.RdrAll, syntax.AppAll:

@@ -142,7 +142,7 @@ var lines = []struct{ line, flags, programs string }{
 	{`trap "$x" EXIT`, "o", "trap ?"},
 	{`trap - EXIT`, "r", "trap"},
 	{`. ./x.sh`, "x", "."},
-	{`source <(echo rm x)`, "x", "source echo"},
+	{`source <(echo rm x)`, "wdx", "source echo rm"},
 
 	// Wrappers.
 	{`sudo rm x`, "wdp", "sudo rm"},
@@ -177,6 +177,8 @@ var lines = []struct{ line, flags, programs string }{
 	{`((x = 1, x++))`, "r", ""},
 	{`let x=1`, "r", "let"},
 	{`let "$x"`, "o", "let"},
+	{`let 'a[$(rm b)]=1'`, "wdo", "let rm"},
+	{`let "x = 3 > 2"`, "r", "let"},
 	{`[[ $x -eq 0 ]]`, "o", ""},
 	{`[[ 1 -eq 0 ]]`, "r", ""},
 	{`[[ $x == y ]]`, "r", ""},

@@ -28,6 +28,7 @@ type walker struct {
 	scopes  []*scope       // as jobs
 	quiet   int            // above zero while a loop is walked only to learn what it assigns
 	output  source
+	printed []source // of process substitutions, in the order of their words
 	seen    map[string]bool
 }
 
@@ -590,7 +591,9 @@ func (w *walker) process(p *syntax.ProcSubst, s *scope) {
 	if p.Op == syntax.CmdOut {
 		sub.stdin = source{kind: unknownInput, at: -1}
 	}
-	w.stmts(p.Stmts, sub)
+	w.printing(p.Stmts, sub)
+	w.output.at = s.at(p.End())
+	w.printed = append(w.printed, w.output)
 	w.output = out
 }
 

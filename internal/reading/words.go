@@ -310,6 +310,7 @@ func (b *builder) expansion(part syntax.WordPart, quoted bool) {
 		b.w.bashOnly(b.s, b.base)
 		b.w.process(p, b.s)
 		b.unknown(catalog.Partial, false, processShown)
+		b.template.WriteString(strconv.Itoa(len(b.w.printed) - 1))
 	default:
 		b.w.opaque(b.base, "unknown-syntax", "this expansion is not understood")
 		b.unknown(catalog.Many, true, "…")

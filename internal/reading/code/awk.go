@@ -61,7 +61,7 @@ func (r *awkReader) look(i int) {
 	case awkString:
 		// Special file names are network connections wherever a file is named,
 		// also in ARGV.
-		if strings.HasPrefix(t.text, "/inet") {
+		if inet(t.text) {
 			r.contacts(inetHost(t.text))
 			r.sure = false
 		}
@@ -92,7 +92,7 @@ func (r *awkReader) look(i int) {
 		case "|", "|&":
 			// A pipe after print is output's matter.
 			if r.toks[i+1].text == "getline" && r.toks[i+1].kind == awkWord {
-				r.commandBefore(i)
+				r.commandBefore(i, t.text)
 			}
 		}
 	}
@@ -105,21 +105,58 @@ func (r *awkReader) system(i int) {
 		r.Starts = true
 		return
 	}
-	if arg := r.toks[open+1]; arg.literal() && r.toks[open].mate == open+2 {
-		r.shell(arg.text)
-		return
+	r.joined(open+1, r.toks[open].mate)
+}
+
+// joined records the text for a shell that the tokens between two make: it is
+// literal as far as strings stand side by side.
+func (r *awkReader) joined(from, to int) {
+	for from < to && r.toks[from].text == "(" && r.toks[from].kind == awkPunct && r.toks[from].mate == to-1 {
+		from, to = from+1, to-1
 	}
-	r.Starts = true
+	var b strings.Builder
+	hole := false
+	for i := from; i < to; i++ {
+		t := r.toks[i]
+		switch {
+		case t.literal():
+			b.WriteString(t.text)
+			hole = false
+			continue
+		case t.kind == awkNewline, t.kind == awkWord, t.kind == awkPunct && strings.IndexByte("([$+-*/%^", t.text[0]) < 0:
+			r.Starts = true // decides or compares
+			return
+		}
+		if !hole {
+			b.WriteRune(Hole)
+		}
+		hole = true
+		if t.mate > i {
+			i = t.mate
+		}
+	}
+	if text := b.String(); hole || open(text) || to <= from {
+		r.partly(text)
+	} else {
+		r.shell(text)
+	}
 }
 
 // commandBefore reads the command of `command | getline`, the pipe being at i.
-func (r *awkReader) commandBefore(i int) {
-	command := r.toks[max(i-1, 0)]
-	if i < 1 || !command.literal() || i > 1 && !r.opens(i-2) {
+// Of strings side by side some implementations take the last one only.
+func (r *awkReader) commandBefore(i int, pipe string) {
+	from := max(i-1, 0)
+	if t := r.toks[from]; t.kind == awkPunct && t.text == ")" && t.mate >= 0 {
+		from = t.mate
+	} else if !t.literal() {
 		r.Starts = true
 		return
 	}
-	r.start(command.text)
+	if i < 1 || from > 0 && !r.opens(from-1) {
+		r.Starts = true
+		return
+	}
+	r.start(from, i, pipe)
 }
 
 // opens reports whether an operand after token i stands alone on the left of a
@@ -150,12 +187,16 @@ func awkControl(t awkToken) bool {
 	return t.kind == awkWord && (t.text == "if" || t.text == "while" || t.text == "for" || t.text == "switch")
 }
 
-// start records a command that is literal.
-func (r *awkReader) start(command string) {
-	if strings.HasPrefix(command, "/inet") {
-		return // look reports it
+// maxJoined is how many parts of a command behind a pipe are looked at.
+const maxJoined = 32
+
+// start records the command that the tokens between two make. Behind the pipe
+// in both directions a special file name is no command; look reports it.
+func (r *awkReader) start(from, to int, pipe string) {
+	if t := r.toks[from]; from+1 == to && pipe == "|&" && t.literal() && inet(t.text) {
+		return
 	}
-	r.shell(command)
+	r.joined(from, to)
 }
 
 // output reads the redirection of the print at i, if it has one.
@@ -191,7 +232,7 @@ func (r *awkReader) output(i int) {
 		case ">", ">>":
 			name := r.toks[j+1]
 			if name.literal() && r.closes(j+2) {
-				if !strings.HasPrefix(name.text, "/inet") {
+				if !inet(name.text) {
 					r.writes(name.text, true)
 				}
 				return
@@ -200,14 +241,20 @@ func (r *awkReader) output(i int) {
 			r.sure = false
 			return
 		case "|", "|&":
-			command := r.toks[j+1]
-			switch {
-			case command.kind == awkWord && command.text == "getline":
+			if command := r.toks[j+1]; command.kind == awkWord && command.text == "getline" {
 				continue // an operand of the print, which look reads
-			case command.literal() && r.closes(j+2):
-				r.start(command.text)
-			default:
+			}
+			end := j + 1
+			for n := 0; n < maxJoined && !r.closes(end) && r.toks[end].text != ")"; n++ {
+				end = max(end, r.toks[end].mate) + 1
+			}
+			if !r.closes(end) {
 				r.Starts = true
+				return
+			}
+			r.start(j+1, end, t.text)
+			if end > j+2 && r.toks[j+1].mate != end-1 {
+				r.sure = false // without parentheses some take the first string only
 			}
 			return
 		}
@@ -265,7 +312,7 @@ func (r *awkReader) input(i int) {
 		r.sure = false // an unknown file, which may be a special one
 		return
 	}
-	if name.text != "-" && !strings.HasPrefix(name.text, "/inet") {
+	if name.text != "-" && !inet(name.text) {
 		r.reads(name.text, true)
 	}
 }
@@ -276,6 +323,12 @@ func (r *awkReader) variable(i int) int {
 		return t.mate + 1
 	}
 	return i + 1
+}
+
+// inet reports whether a string begins as the special file names of network
+// connections do.
+func inet(name string) bool {
+	return strings.HasPrefix(name, "/inet/") || strings.HasPrefix(name, "/inet4/") || strings.HasPrefix(name, "/inet6/")
 }
 
 // inetHost gives the host of a special file name: /inet/protocol/local/host/port.

@@ -23,10 +23,15 @@ import (
 // one is unknown as a whole.
 const MaxText = 64 << 10
 
+// Hole stands for each part of a text that is not known. A text that a program
+// hands to a shell has holes where it is put together from what only the run
+// decides. The text that is read may have holes too.
+const Hole = '\uE000'
+
 // Finding is what a text would do, as far as its literal parts show. The zero
 // Finding is "unknown": nothing was seen and nothing is proven.
 type Finding struct {
-	Shell []string   // literal text that it hands to a shell, in order of occurrence
+	Shell []string   // text that it hands to a shell, in order of occurrence; its beginning is literal, Hole stands for open parts
 	Argv  [][]string // literal argument lists that it starts without a shell
 
 	Reads   []string // literal paths that it reads
@@ -38,7 +43,8 @@ type Finding struct {
 	// Effects that were seen, with or without a literal path or host.
 	Write, Destroy, Network, Privilege bool
 
-	// Starts: it starts something that is not literal, in a shell or without.
+	// Starts: it starts something of which not even the beginning is literal, in a
+	// shell or without.
 	Starts bool
 
 	// Complete: the fields above are all that the text does besides computing
@@ -170,12 +176,25 @@ func read(lang Lang, text string, nest int) Finding {
 	case Lua:
 		readLua(&f, text, nest)
 	}
-	f.Complete = f.Complete && !f.Starts
+	f.Complete = f.Complete && !f.Starts && !slices.ContainsFunc(f.Shell, open)
 	return f
 }
 
+// open reports whether a text has holes.
+func open(text string) bool { return strings.ContainsRune(text, Hole) }
+
 // shell records text for a shell.
 func (f *Finding) shell(text string) { f.Shell = append(f.Shell, text) }
+
+// partly records text for a shell that has holes. Where it begins with one it
+// says nothing: anything may be started.
+func (f *Finding) partly(text string) {
+	if lead := strings.TrimLeft(text, " \t\n"); lead == "" || strings.HasPrefix(lead, string(Hole)) {
+		f.Starts = true
+		return
+	}
+	f.shell(text)
+}
 
 // argv records an argument list; an empty one starts nothing that is known.
 func (f *Finding) argv(list []string) {

@@ -20,18 +20,18 @@ func readBc(text string) bool {
 // readYq reads an expression of yq (Mike Farah's). Its operators read files at
 // most, but for system and for eval.
 func readYq(f *Finding, text string) bool {
-	sure := true
+	sure := strings.IndexByte(text, '#') < 0 // a comment to some versions only
 	toks := tokens(text, stepYq)
 	for i, t := range toks[:len(toks)-4] {
 		if t.kind == tokString && !t.literal {
 			sure = false
 		}
-		if t.kind != tokName || i > 0 && toks[i-1].is(".") {
+		if t.kind != tokName || i > 0 && toks[i-1].is(".") && !t.space {
 			continue
 		}
 		arg := toks[i+2]
 		literal := toks[i+1].is("(") && arg.kind == tokString && arg.literal
-		switch t.text {
+		switch strings.ToLower(t.text) {
 		case "system":
 			// The command is started without a shell; arguments follow a semicolon.
 			if literal && toks[i+3].is(")") {
@@ -54,12 +54,10 @@ func stepYq(lx *lexer) {
 	}
 	c := lx.text[lx.pos]
 	switch {
-	case c == '#':
-		lx.skipLine()
 	case c == '"':
 		start, at := lx.pos, len(lx.toks)
 		lx.quoted(1, quote{shut: c, kind: tokString, keep: true})
-		if strings.Contains(lx.text[start:lx.pos], `\(`) || lx.toks[at].kind != tokString {
+		if at < len(lx.toks) && (strings.Contains(lx.text[start:lx.pos], `\(`) || lx.toks[at].kind != tokString) {
 			lx.toks[at] = token{kind: tokString} // code inside, or unfinished
 		}
 	case isDigit(c):

@@ -8,6 +8,7 @@ type edScript struct {
 	text string
 	pos  int
 	file string // the default file name, as far as the script sets it
+	old  bool   // the name is not certain: setting it may have failed
 	sure bool
 	scan bool // only looks whether text could hold commands
 }
@@ -41,7 +42,7 @@ func (s *edScript) command(line string) {
 	c, arg := rest[0], rest[1:]
 	switch c {
 	case 'a', 'i', 'c':
-		s.insert(arg, addressed || c == 'c')
+		s.insert(arg, addressed || c == 'c' || rest != line)
 	case 'd', 'j', 'l', 'n', 'p', 'P', 'h', 'H', 'y', 'x', 'z', '=', 'u', 'q', 'Q', 'k':
 		if c == 'k' && arg != "" {
 			arg = arg[1:]
@@ -175,7 +176,7 @@ func (s *edScript) read(c byte, arg string) {
 		s.reads(name, true)
 	}
 	if c != 'r' || s.file == "" {
-		s.file = name
+		s.file, s.old = name, c != 'f'
 	}
 }
 
@@ -189,6 +190,7 @@ func (s *edScript) write(arg string) {
 		s.escape(name[1:])
 	case name == "":
 		s.writes(s.file, s.file != "") // else the file that ed was started with
+		s.sure = s.sure && !s.old
 	case arg == name:
 		s.sure = false
 	default:
@@ -223,6 +225,7 @@ func (s *edScript) substitute(arg string) {
 			return
 		}
 		rest = s.line()
+		s.suspect(rest) // where the command fails at once, ed takes the line for the next one
 	}
 }
 

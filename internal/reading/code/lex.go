@@ -71,13 +71,13 @@ type heredoc struct {
 	end    string
 	indent bool // the end may be indented
 	plain  bool // no escapes, no code inside
-	open   string
+	q      quote
 }
 
 // tokens splits a text. Behind the last token stand four of the kind tokEnd, so
 // that looking ahead needs no test.
 func tokens(text string, step func(*lexer)) []token {
-	lx := lexer{text: text, step: step}
+	lx := lexer{text: text, step: step, toks: make([]token, 0, len(text)/4+8)}
 	lx.run(false)
 	end := token{kind: tokEnd, mate: -1}
 	toks := append(lx.toks, end, end, end, end)
@@ -240,7 +240,7 @@ type quote struct {
 
 // sigil gives the length of the variable that stands in a string at the
 // beginning of a text, zero for none.
-type sigil func(text string) int
+type sigil func(text string, q quote) int
 
 // quoted reads a string whose opening delimiter has skip bytes. Code inside of
 // it becomes tokens in parentheses behind the string. Where the string does not
@@ -325,7 +325,7 @@ func (lx *lexer) variable(q quote) int {
 		return 0
 	}
 	text := lx.text[lx.pos:min(lx.pos+maxVariable, len(lx.text))]
-	n := q.sigil(text)
+	n := q.sigil(text, q)
 	if n == 0 || n >= len(text) {
 		return n
 	}
@@ -489,26 +489,23 @@ func (lx *lexer) bodies() {
 
 // fill gives a heredoc its text, and puts the code inside of it behind.
 func (lx *lexer) fill(doc heredoc, body string) {
-	t := &lx.toks[doc.tok]
-	t.text = body
 	if doc.indent {
-		t.text = dedent(body)
+		body = dedent(body)
 	}
-	if doc.plain {
+	if doc.plain || lx.depth >= maxCodeDepth {
+		lx.toks[doc.tok].text = body
+		lx.toks[doc.tok].literal = doc.plain
 		return
 	}
-	if strings.IndexByte(body, '\\') >= 0 || strings.Contains(body, doc.open) {
-		t.literal = false
-	}
-	for doc.open != "" && lx.depth < maxCodeDepth {
-		_, after, found := strings.Cut(body, doc.open)
-		if !found {
-			return
-		}
-		sub := lexer{text: after, step: lx.step, depth: lx.depth + 1}
-		sub.code()
-		lx.toks = append(lx.toks, sub.toks...)
-		body = after[min(sub.pos, len(after)):]
+	// No text holds a NUL byte: that one ends the string.
+	sub := lexer{text: body + "\x00", step: lx.step, depth: lx.depth + 1, failures: lx.failures}
+	ended := sub.body(doc.q)
+	lx.failures = sub.failures
+	t := &lx.toks[doc.tok]
+	t.text, t.literal = sub.toks[0].text, ended && sub.toks[0].literal
+	lx.toks = append(lx.toks, sub.toks[1:]...)
+	if doc.q.code == "" {
+		lx.perlCode(body)
 	}
 }
 
@@ -531,6 +528,9 @@ func dedent(body string) string {
 
 // regex reads a regular expression between delimiters, with its flags.
 func (lx *lexer) regex(skip int, shut, open byte, class bool) bool {
+	if lx.failures > maxFailures {
+		return false
+	}
 	nested, bracket := 0, false
 	for i := lx.pos + skip; i < len(lx.text); i++ {
 		switch c := lx.text[i]; {
@@ -541,6 +541,9 @@ func (lx *lexer) regex(skip int, shut, open byte, class bool) bool {
 		case class && c == ']':
 			bracket = false
 		case class && c == '\n':
+			if i-lx.pos > 256 {
+				lx.failures++
+			}
 			return false
 		case c == shut && nested > 0:
 			nested--
@@ -556,6 +559,7 @@ func (lx *lexer) regex(skip int, shut, open byte, class bool) bool {
 			nested++
 		}
 	}
+	lx.failures++
 	return false
 }
 

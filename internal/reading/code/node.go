@@ -89,7 +89,7 @@ func readNode(f *Finding, text string, nest int) {
 			if p.toks[i+1].literal {
 				p.shell(p.toks[i+1].text)
 			} else {
-				p.Starts = true
+				p.partly(p.toks[i+1].text)
 			}
 		}
 	})

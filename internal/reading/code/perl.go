@@ -69,8 +69,11 @@ func perlQuoted(lx *lexer, skip int, open byte, kind tokenKind) {
 	if before >= len(lx.toks) || lx.toks[before].kind != kind || lx.toks[before].literal {
 		return
 	}
-	// Code in @{[ … ]} and ${\ … }.
-	body := lx.text[start:max(lx.pos-1, start)]
+	lx.perlCode(lx.text[start:max(lx.pos-1, start)])
+}
+
+// perlCode reads the code in @{[ … ]} and ${\ … } of a string.
+func (lx *lexer) perlCode(body string) {
 	for lx.depth < maxCodeDepth {
 		i := strings.Index(body, "@{")
 		if j := strings.Index(body, "${"); i < 0 || j >= 0 && j < i {
@@ -79,37 +82,43 @@ func perlQuoted(lx *lexer, skip int, open byte, kind tokenKind) {
 		if i < 0 {
 			return
 		}
-		sub := lexer{text: body[i+2:], step: lx.step, depth: lx.depth + 1}
+		sub := lexer{text: body[i+2:], step: lx.step, depth: lx.depth + 1, failures: lx.failures}
 		sub.code()
+		lx.failures = sub.failures
 		lx.toks = append(lx.toks, sub.toks...)
 		body = sub.text[min(sub.pos, len(sub.text)):]
 	}
 }
 
 // perlSigil gives the length of the variable in a string.
-func perlSigil(text string) int {
-	if text[0] != '$' && text[0] != '@' || len(text) < 2 {
+func perlSigil(text string, q quote) int {
+	if text[0] != '$' && text[0] != '@' {
 		return 0
 	}
 	n := 1
-	for n < len(text) && text[n] == '$' {
+	for n < len(text) && text[0] == '$' && text[n] == '$' {
 		n++
 	}
-	if n == len(text) {
-		return n
+	c := byte(' ')
+	if n < len(text) {
+		c = text[n]
 	}
-	switch c := text[n]; {
-	case isWord(c) || c == ':' && strings.HasPrefix(text[n:], "::"):
-		for n < len(text) && (isWord(text[n]) || strings.HasPrefix(text[n:], "::") && n+2 < len(text) && isWord(text[n+2]) || text[n] == ':' && text[n-1] == ':') {
+	switch {
+	case isWord(c), strings.HasPrefix(text[n:], "::"):
+		for n < len(text) && (isWord(text[n]) || text[n] == ':' && (text[n-1] == ':' || strings.HasPrefix(text[n:], "::"))) {
 			n++
 		}
 		return n
 	case c == '{':
-		return n + perlBlock(text[n:])
-	case text[0] == '@' || isSpace(c) || n > 1:
-		return max(n-1, 0) * min(n-1, 1)
+		return n + max(subscript(text[n:], q), 1)
+	case n > 1:
+		return n // the number of the process
+	case text[0] == '@' && c == '$':
+		return 2
+	case text[0] == '@', isSpace(c), c == q.shut:
+		return 0
 	}
-	return n + 1 // a variable of punctuation
+	return 2 // a variable of punctuation
 }
 
 // perlWord reads a name, a keyword or a quote-like construct.
@@ -203,8 +212,9 @@ func perlSubstitute(lx *lexer, n int, open byte) {
 	if !substitute || strings.IndexByte(flags, 'e') < 0 || lx.depth >= maxCodeDepth {
 		return
 	}
-	sub := lexer{text: lx.text[from : lx.pos-len(flags)-1], step: lx.step, depth: lx.depth + 1}
+	sub := lexer{text: lx.text[from : lx.pos-len(flags)-1], step: lx.step, depth: lx.depth + 1, failures: lx.failures}
 	sub.run(false)
+	lx.failures = sub.failures
 	lx.toks = append(lx.toks, sub.toks...)
 }
 
@@ -214,7 +224,7 @@ func perlHeredoc(lx *lexer) bool {
 		return false
 	}
 	n := 2
-	doc := heredoc{tok: len(lx.toks), open: "@{"}
+	doc := heredoc{tok: len(lx.toks), q: quote{sigil: perlSigil, kind: tokString}}
 	if lx.at(n) == '~' {
 		doc.indent = true
 		n++
@@ -267,7 +277,7 @@ func readPerl(f *Finding, text string, nest int) {
 func (s *script) shellToken(t token) {
 	switch {
 	case !t.literal:
-		s.Starts = true
+		s.partly(t.text)
 	case strings.TrimSpace(t.text) != "":
 		s.shell(t.text)
 	}

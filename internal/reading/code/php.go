@@ -31,9 +31,9 @@ func stepPHP(lx *lexer) {
 	case c == '\'':
 		lx.quoted(1, quote{shut: c, kind: tokString, raw: true})
 	case c == '"':
-		lx.quoted(1, quote{shut: c, kind: tokString, sigils: "$", code: "{$", keep: true})
+		lx.quoted(1, quote{shut: c, kind: tokString, sigil: phpSigil, code: "{$", keep: true})
 	case c == '`':
-		lx.quoted(1, quote{shut: c, kind: tokShell, sigils: "$", code: "{$", keep: true})
+		lx.quoted(1, quote{shut: c, kind: tokShell, sigil: phpSigil, code: "{$", keep: true})
 	case strings.HasPrefix(lx.rest(), "<<<"):
 		phpHeredoc(lx)
 	case isDigit(c):
@@ -61,6 +61,33 @@ func phpOutside(lx *lexer) {
 	}
 }
 
+// phpSigil gives the length of the variable in a string.
+func phpSigil(text string, q quote) int {
+	if text[0] != '$' || len(text) < 2 || isDigit(text[1]) {
+		return 0
+	}
+	if text[1] == '{' {
+		return 1 + max(subscript(text[1:], q), 1)
+	}
+	n := 1
+	for n < len(text) && isWord(text[n]) {
+		n++
+	}
+	if n == 1 {
+		return 0
+	}
+	if name := strings.TrimPrefix(text[n:], "->"); len(name) < len(text)-n {
+		m := len(text) - len(name)
+		for m < len(text) && isWord(text[m]) {
+			m++
+		}
+		if m > len(text)-len(name) {
+			return m
+		}
+	}
+	return n
+}
+
 func phpHeredoc(lx *lexer) {
 	n := 3
 	for isBlank(lx.at(n)) {
@@ -75,7 +102,7 @@ func phpHeredoc(lx *lexer) {
 		operator(lx)
 		return
 	}
-	lx.heredocs = append(lx.heredocs, heredoc{tok: len(lx.toks), end: lx.text[lx.pos+n : lx.pos+n+size], indent: true, plain: mark == '\'', open: "{$"})
+	lx.heredocs = append(lx.heredocs, heredoc{tok: len(lx.toks), end: lx.text[lx.pos+n : lx.pos+n+size], indent: true, plain: mark == '\'', q: quote{code: "{$", sigil: phpSigil, keep: true, kind: tokString}})
 	lx.add(token{kind: tokString, literal: true})
 	lx.pos += n + size
 	if mark == '\'' || mark == '"' {

@@ -50,6 +50,10 @@ func pythonString(lx *lexer, prefix string) {
 // operator reads an operator; of the long ones only those matter that could be
 // taken for two others.
 func operator(lx *lexer) {
+	if next := lx.at(1); next == 0 || strings.IndexByte("=*/<>.|&:+-~", next) < 0 {
+		lx.op(1)
+		return
+	}
 	for _, op := range [...]string{"**=", "//=", ">>=", "<<=", "===", "!==", "...", "||=", "&&=", "<=>",
 		"->", "=>", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", ".=", ":=", "::", "?.", "&.", "**", "//", "||", "&&", "++", "--", "..", "<<", ">>", "=~", "!~"} {
 		if strings.HasPrefix(lx.rest(), op) {
@@ -240,6 +244,8 @@ func (p python) process(args []span) {
 	switch {
 	case shelled && isText:
 		p.shell(text)
+	case shelled && !list:
+		p.command(command)
 	case shelled && list && literal && len(words) > 0:
 		p.shell(words[0]) // the other words are arguments of the shell
 	case list && literal && !shelled:

@@ -17,9 +17,9 @@ func stepRuby(lx *lexer) {
 	case c == '\'':
 		lx.quoted(1, quote{shut: c, kind: tokString, raw: true})
 	case c == '"':
-		lx.quoted(1, quote{shut: c, kind: tokString, code: "#{"})
+		lx.quoted(1, quote{shut: c, kind: tokString, code: "#{", sigil: rubySigil})
 	case c == '`':
-		lx.quoted(1, quote{shut: c, kind: tokShell, code: "#{"})
+		lx.quoted(1, quote{shut: c, kind: tokShell, code: "#{", sigil: rubySigil})
 	case c == '/':
 		if !rubyOperand(lx) && lx.regex(1, '/', 0, false) {
 			return
@@ -59,6 +59,25 @@ func stepRuby(lx *lexer) {
 		}
 		operator(lx)
 	}
+}
+
+// rubySigil gives the length of the variable in a string.
+func rubySigil(text string, _ quote) int {
+	if text[0] != '#' || len(text) < 3 || text[1] != '@' && text[1] != '$' {
+		return 0
+	}
+	n := 2
+	if text[1] == '@' && text[2] == '@' {
+		n = 3
+	}
+	start := n
+	for n < len(text) && isWord(text[n]) {
+		n++
+	}
+	if n == start {
+		return 0
+	}
+	return n
 }
 
 func rubyWord(lx *lexer) {
@@ -103,9 +122,9 @@ func rubyPercent(lx *lexer) bool {
 	case 'q', 's':
 		q.raw = true
 	case 'Q':
-		q.code = "#{"
+		q.code, q.sigil = "#{", rubySigil
 	case 'x':
-		q.code, q.kind = "#{", tokShell
+		q.code, q.sigil, q.kind = "#{", rubySigil, tokShell
 	case 'w', 'i', 'W', 'I':
 		q.kind, q.raw = tokWords, true
 	case 'r':
@@ -124,7 +143,7 @@ func rubyPercent(lx *lexer) bool {
 // rubyHeredoc reads the mark of a heredoc, if one stands here.
 func rubyHeredoc(lx *lexer) bool {
 	n := 2
-	doc := heredoc{tok: len(lx.toks), open: "#{"}
+	doc := heredoc{tok: len(lx.toks), q: quote{code: "#{", sigil: rubySigil, kind: tokString}}
 	if c := lx.at(n); c == '~' || c == '-' {
 		doc.indent = true
 		n++
@@ -167,7 +186,7 @@ func readRuby(f *Finding, text string, nest int) {
 		case tokShell:
 			p.shellToken(t)
 		case tokName:
-			if !p.prev(i).named("def", "class", "module") && !p.toks[i+1].is("=") {
+			if !p.prev(i).named("def", "class", "module") && !p.toks[i+1].is("=") && !p.dot(i+1) {
 				p.call(i)
 			}
 		}
@@ -268,12 +287,8 @@ func (p ruby) start(args []span) {
 // pair reports whether a part is an option, `name: value` or `key => value`.
 func (p ruby) pair(a span) bool {
 	a = p.trim(a)
-	for i := a.from; i < min(a.to, a.from+4); i++ {
-		if p.toks[i].is("=>") || p.toks[i].is(":") {
-			return true
-		}
-	}
-	return false
+	i := max(a.from, p.toks[a.from].mate) + 1
+	return i < a.to && (p.toks[i].is("=>") || p.toks[i].is(":"))
 }
 
 // opening judges a call with a path and a mode.

@@ -12,6 +12,7 @@ type script struct {
 	join    string            // the operator that joins strings, "" for none
 	values  map[string]string // names with one value, which is a literal string
 	lists   map[string]span   // names with one value, which is a list
+	opens   map[string]string // names with one value, which is a string with holes
 	modules map[string]string // names of modules and of what was taken from them
 	stars   []string          // modules of which every name was taken
 	budget  int               // bytes and words that may still be copied
@@ -22,7 +23,7 @@ type span struct{ from, to int }
 
 func newScript(f *Finding, lang Lang, text string, nest int, step func(*lexer), join string) *script {
 	s := &script{Finding: f, lang: lang, nest: nest, toks: tokens(text, step), join: join,
-		values: map[string]string{}, lists: map[string]span{}, modules: map[string]string{}, budget: 4 * MaxText}
+		values: map[string]string{}, lists: map[string]span{}, opens: map[string]string{}, modules: map[string]string{}, budget: 4 * MaxText}
 	s.assignments()
 	return s
 }
@@ -64,7 +65,8 @@ func (s *script) assignments() {
 		}
 		_, value := s.values[t.text]
 		_, list := s.lists[t.text]
-		if value || list {
+		_, partly := s.opens[t.text]
+		if value || list || partly {
 			spoiled[t.text] = true
 			return
 		}
@@ -73,6 +75,7 @@ func (s *script) assignments() {
 	for name := range spoiled {
 		delete(s.values, name)
 		delete(s.lists, name)
+		delete(s.opens, name)
 	}
 }
 
@@ -91,6 +94,10 @@ func (s *script) assign(name string, i int) {
 		s.lists[name] = span{i, i + 1}
 	case (t.is("[") || t.is("(")) && t.mate > 0 && s.closes(t.mate+1):
 		s.lists[name] = span{i, t.mate + 1}
+	case t.kind == tokString:
+		if text, ok := s.template(span{i, s.bareEnd(i)}); ok {
+			s.opens[name] = text
+		}
 	}
 }
 
@@ -219,6 +226,126 @@ func (s *script) operand(i int) (string, bool) {
 	return "", false
 }
 
+// template gives the text of a part that makes a string of literal and other
+// parts, with a hole for each of those. It reports false where the part does
+// something else with a string than to join it.
+func (s *script) template(a span) (string, bool) {
+	a = s.trim(a)
+	if s.toks[a.from].named("sprintf", "format") && s.toks[a.from+1].is("(") && s.toks[a.from+1].mate == a.to-1 {
+		args := s.args(a.from, false)
+		if len(args) == 0 {
+			return "", false
+		}
+		format, ok := s.template(args[0])
+		return verbs(format), ok
+	}
+	var b strings.Builder
+	add := func(text string) bool {
+		s.budget -= len(text)
+		b.WriteString(text)
+		return s.budget >= 0
+	}
+	hole := false // an open part began
+	for i := a.from; i < a.to; i++ {
+		t := s.toks[i]
+		last := s.prev(i)
+		switch v, literal := s.operand(i); {
+		case t.kind == tokLine:
+			continue
+		case s.join != "" && t.is(s.join):
+			hole = false
+			continue
+		case hole:
+		case literal:
+			if !add(v) {
+				return "", false
+			}
+			continue
+		case t.kind == tokString:
+			if !add(t.text) {
+				return "", false
+			}
+			for s.toks[i+1].is("(") && s.toks[i+1].mate > 0 {
+				i = s.toks[i+1].mate // code inside of the string
+			}
+			continue
+		case t.kind == tokName && s.opens[t.text] != "":
+			if !add(s.opens[t.text]) {
+				return "", false
+			}
+			continue
+		case t.is("%") && i > a.from && s.lang != Perl && s.lang != PHP:
+			text := verbs(b.String())
+			b.Reset()
+			b.WriteString(text)
+			hole = true
+			continue
+		case t.is(".") && last.kind == tokString && s.toks[i+1].named("format"):
+			text := braces(b.String())
+			b.Reset()
+			b.WriteString(text)
+			hole = true
+			continue
+		case t.kind == tokOp && last.kind == tokString && i > a.from && !t.is("("):
+			return "", false // compares, indexes, calls a method
+		}
+		if !hole && !add(string(Hole)) {
+			return "", false
+		}
+		hole = true
+		if t.mate > i {
+			i = t.mate
+		}
+	}
+	return b.String(), b.Len() > 0
+}
+
+// verbs puts holes in the place of what a format says with percent signs.
+func verbs(format string) string {
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			b.WriteByte(format[i])
+			continue
+		}
+		if i++; i < len(format) && format[i] == '%' {
+			b.WriteByte('%')
+			continue
+		}
+		if i < len(format) && format[i] == '(' {
+			if end := strings.IndexByte(format[i:], ')'); end >= 0 {
+				i += end + 1
+			}
+		}
+		for i < len(format) && strings.IndexByte("#0- +.123456789$'", format[i]) >= 0 {
+			i++
+		}
+		b.WriteRune(Hole)
+	}
+	return b.String()
+}
+
+// braces puts holes in the place of what a format says in braces.
+func braces(format string) string {
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		c := format[i]
+		switch {
+		case c != '{' && c != '}':
+			b.WriteByte(c)
+		case i+1 < len(format) && format[i+1] == c:
+			b.WriteByte(c)
+			i++
+		case c == '{':
+			b.WriteRune(Hole)
+			if end := strings.IndexByte(format[i:], '}'); end >= 0 {
+				i += end
+			}
+		}
+	}
+	return b.String()
+}
+
 // list gives the elements of a part that is a list. It reports whether it is
 // one, and whether all elements are literal.
 func (s *script) list(a span) (words []string, literal, is bool) {
@@ -303,11 +430,22 @@ func (s *script) keyword(args []span, name string) (span, bool) {
 
 // shellArg records argument n as text for a shell.
 func (s *script) shellArg(args []span, n int) {
-	if text, ok := s.lit(args, n); ok {
-		s.shell(text)
+	if n >= len(args) {
+		s.Starts = true
 		return
 	}
-	s.Starts = true
+	s.command(args[n])
+}
+
+// command records a part as text for a shell.
+func (s *script) command(a span) {
+	if text, ok := s.str(a); ok {
+		s.shell(text)
+	} else if text, ok := s.template(a); ok {
+		s.partly(text)
+	} else {
+		s.Starts = true
+	}
 }
 
 // listArg records a part as an argument list.

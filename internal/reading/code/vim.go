@@ -24,7 +24,7 @@ func (v *vimScript) line(line string) {
 	for line != "" {
 		command := strings.TrimLeft(line, ": \t|")
 		name, bang, arg := vimName(command)
-		if vimTakesBar(name) {
+		if vimTakesBar(name, bang, arg) {
 			v.command(name, bang, arg)
 			return
 		}
@@ -74,10 +74,14 @@ func vimName(command string) (name string, bang bool, arg string) {
 	return name, bang, strings.TrimSpace(arg)
 }
 
-// vimTakesBar reports whether a bar is part of the argument.
-func vimTakesBar(name string) bool {
+// vimTakesBar reports whether a bar is part of the argument (":help :bar").
+func vimTakesBar(name string, bang bool, arg string) bool {
 	switch name {
-	case "!", "g", "global", "v", "vglobal", "r", "read", "w", "write", "argdo", "bufdo", "windo", "tabdo", "cdo", "cfdo", "ldo", "lfdo",
+	case "r", "read":
+		return bang || strings.HasPrefix(arg, "!")
+	case "w", "write":
+		return strings.HasPrefix(arg, "!")
+	case "!", "g", "global", "v", "vglobal", "argdo", "bufdo", "windo", "tabdo", "cdo", "cfdo", "ldo", "lfdo",
 		"normal", "norm", "python", "py", "python3", "py3", "pythonx", "pyx", "lua", "perl", "ruby", "term", "terminal", "au", "autocmd", "s", "substitute":
 		return true
 	}
@@ -97,6 +101,10 @@ func (v *vimScript) command(name string, bang bool, arg string) {
 	case "w", "write", "wq", "x", "xit", "wa", "wall", "wqa", "wqall", "xa", "xall", "up", "update", "sav", "saveas", "exi", "exit":
 		v.write(arg, bang)
 	case "!":
+		if bang {
+			v.Starts = true // the command before is part of it
+			return
+		}
 		v.shellText(arg)
 	case "r", "read":
 		if bang || strings.HasPrefix(arg, "!") {
@@ -156,9 +164,12 @@ func (v *vimScript) command(name string, bang bool, arg string) {
 // substitute reads s/pattern/text/flags. The text may be an expression, which
 // may call functions; a bar behind the flags begins another command.
 func (v *vimScript) substitute(arg string) {
-	if arg == "" || isWord(arg[0]) || arg[0] == '&' || arg[0] == '\\' {
+	if arg == "" || isWord(arg[0]) || strings.IndexByte("&\\|\"", arg[0]) >= 0 {
 		v.sure = false
 		v.expression(arg)
+		if _, more, found := strings.Cut(arg, "|"); found {
+			v.inner(more)
+		}
 		return
 	}
 	rest := arg[1+edReplacement(arg[1:], arg[0]):]
@@ -205,7 +216,7 @@ func (v *vimScript) write(arg string, bang bool) {
 		return
 	}
 	append := strings.TrimLeft(strings.TrimPrefix(arg, ">>"), " ")
-	literal := append != "" && !strings.ContainsAny(append, "%#`*?+|$~\\")
+	literal := append != "" && !strings.ContainsAny(append, "%#`*?+|$~\\<{[\x16")
 	v.writes(append, literal)
 	v.sure = v.sure && (literal || append == "")
 }
@@ -242,7 +253,7 @@ func vimOptions(arg string) bool {
 
 // global reads g/pattern/command.
 func (v *vimScript) global(arg string) {
-	if arg == "" || isWord(arg[0]) {
+	if arg == "" || isWord(arg[0]) || strings.IndexByte("\\|\"", arg[0]) >= 0 {
 		v.sure = false
 		return
 	}

@@ -377,6 +377,9 @@ func opened(m memory, kind call, a [6]uint64, one func(string, string) []event) 
 		return nil
 	}
 	if flags&openWrites == 0 {
+		if flags&unix.O_DIRECTORY != 0 {
+			return nil
+		}
 		return looked(name)
 	}
 	events := one(opOpen, m.reopened(name))
