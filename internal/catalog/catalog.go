@@ -93,13 +93,16 @@ func (c *Catalog) Entry(program string) *Entry {
 		return e
 	}
 	e = c.lookup(program, 0)
-	if len(c.found) < maxFound { // names come from outside
+	if len(c.found) < maxFound && len(program) <= maxName { // names come from outside
 		c.found[strings.Clone(program)] = e
 	}
 	return e
 }
 
-const maxFound = 4096
+const (
+	maxFound = 4096
+	maxName  = 64
+)
 
 func (c *Catalog) lookup(program string, depth int) *Entry {
 	if depth > 3 {
@@ -111,7 +114,11 @@ func (c *Catalog) lookup(program string, depth int) *Entry {
 			return c.lookup(strings.ToLower(program[:len(program)-4]), depth+1)
 		}
 		base := strings.TrimRight(program, "0123456789.")
-		if base = strings.TrimSuffix(base, "-"); base == program || base == "" {
+		version := program[len(base):]
+		if version == "" || version[0] == '.' || version[len(version)-1] == '.' {
+			return nil
+		}
+		if base = strings.TrimSuffix(base, "-"); base == "" {
 			return nil
 		}
 		if i := strings.LastIndexByte(program, '.'); i > 0 && base == "python" && strings.HasPrefix(program, "python3.") {
@@ -148,6 +155,8 @@ func (c *Catalog) named(name string) *Entry {
 
 // Names lists the programs of the catalog, sorted.
 func (c *Catalog) Names() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	entries, err := data.ReadDir("data")
 	if err != nil {
 		return nil

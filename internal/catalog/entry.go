@@ -129,6 +129,7 @@ type clause struct {
 // form is one meaning of a call.
 type form struct {
 	name     string
+	line     int
 	terms    []term
 	clause   clause
 	operands []operandSpec
@@ -151,12 +152,11 @@ const (
 )
 
 type term struct {
-	kind    termKind
-	names   []string // options, or values for operandIs
-	values  []string // values for optionIs
-	low     int      // operandCount: the least; operandIs: which one, from 1
-	high    int      // operandCount: the most, -1 for any number
-	literal bool
+	kind   termKind
+	names  []string // options, or values for operandIs
+	values []string // values for optionIs
+	low    int      // operandCount: the least; operandIs: which one, from 1
+	high   int      // operandCount: the most, -1 for any number
 }
 
 // traits are how a program reads its words.
@@ -173,6 +173,8 @@ type traits struct {
 	slash         bool // /X
 	colon         bool // -Name:value
 	firstCluster  bool
+	shortEquals   bool // -o=value
+	dashStdout    bool // "-" as a file that is written is standard output
 	shortCommands bool
 	versioned     bool // the version may stand at the end of the name
 	allOptions    bool // the entry knows every option of the program

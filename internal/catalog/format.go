@@ -190,6 +190,9 @@ func (p *parser) split(text string) error {
 	}
 	flush(len(whole))
 	switch {
+	case whole == "":
+		p.line = 1
+		return p.errorf("the first line is \"\", want %q", Version)
 	case e.Name == "":
 		return p.errorf("`program NAME` is missing")
 	case e.SameAs == "" && e.root == nil:
@@ -322,7 +325,10 @@ func (p *parser) option(s *section, line string) error {
 		case w == "!":
 			o.ends = true
 		case w[0] == '=' && len(w) > 1 && len(o.names) > 0, strings.HasPrefix(w, "[=") && strings.HasSuffix(w, "]"):
-			if o.mode != noValue {
+			switch {
+			case len(o.names) == 0:
+				return p.errorf("an option without a name")
+			case o.mode != noValue:
 				return p.errorf("a second value of %s", o.names[0])
 			}
 			if err := p.value(o, w); err != nil {
@@ -349,7 +355,7 @@ func (p *parser) option(s *section, line string) error {
 	}
 	if s.traits.anyCase {
 		for i, name := range o.names {
-			o.names[i] = strings.ToLower(name)
+			o.names[i] = lowerASCII(name)
 		}
 	}
 	for _, name := range o.names {
@@ -492,7 +498,7 @@ func (p *parser) form(s *section, text string) error {
 	if len(words) == 0 {
 		return p.errorf("the form has no name")
 	}
-	f := form{name: words[0]}
+	f := form{name: words[0], line: p.line}
 	if len(words) > 1 {
 		if words[1] != "when" {
 			return p.errorf("%q after the form's name, want `when` or a colon", clip(words[1]))
@@ -602,9 +608,9 @@ func (p *parser) term(s *section, words []string) (term, []string, error) {
 		if err != nil || n < 1 {
 			return term{}, nil, p.errorf("operand %q: want a number from 1", clip(words[1]))
 		}
-		return term{kind: operandIs, low: n, names: strings.Split(words[3], "|")}, words[4:], nil
+		return term{kind: operandIs, low: n, names: s.optionNames(words[3])}, words[4:], nil
 	case len(words) > 2 && words[1] == "is":
-		return term{kind: optionIs, names: s.optionNames(words[0]), values: strings.Split(words[2], "|")}, words[3:], nil
+		return term{kind: optionIs, names: s.optionNames(words[0]), values: s.optionNames(words[2])}, words[3:], nil
 	case strings.HasPrefix(words[0], "!") && len(words[0]) > 1:
 		return term{kind: lacksOption, names: s.optionNames(words[0][1:])}, words[1:], nil
 	case strings.IndexByte("-+/", words[0][0]) >= 0 || strings.Contains(words[0], "="):
@@ -615,14 +621,14 @@ func (p *parser) term(s *section, words []string) (term, []string, error) {
 
 func (s *section) optionNames(text string) []string {
 	if s.traits.anyCase {
-		text = strings.ToLower(text)
+		text = lowerASCII(text)
 	}
 	return strings.Split(text, "|")
 }
 
 func parseRange(text string) (low, high int, err error) {
 	a, b, isRange := strings.Cut(text, "..")
-	if low, err = strconv.Atoi(a); err == nil {
+	if low, err = strconv.Atoi(a); err == nil && low >= 0 {
 		switch {
 		case !isRange:
 			return low, low, nil
@@ -685,7 +691,18 @@ func (p *parser) check() error {
 			}
 			return false
 		}
+		for _, o := range s.options {
+			for _, v := range o.values {
+				if v.role == Setting && e.settings[v.arg] == nil {
+					return p.errorf("%s: there are no settings %q", o.names[0], v.arg)
+				}
+			}
+		}
+		if i := strings.LastIndexByte(s.path, ' '); i >= 0 && e.commands[s.path] == s && e.commands[s.path[:i]] == nil {
+			return p.errorf("command %s: there is no section for %q, so it would never be found", s.path, s.path[:i])
+		}
 		for _, f := range s.forms {
+			p.line = f.line
 			for _, t := range f.terms {
 				if t.kind != hasOption && t.kind != lacksOption && t.kind != optionIs {
 					continue
@@ -742,6 +759,8 @@ func parseTraits(t traits, words []string, preset bool) (traits, error) {
 			t.firstCluster = true
 		case "short-commands":
 			t.shortCommands = true
+		case "dash-stdout":
+			t.dashStdout = true
 		case "versioned":
 			t.versioned = true
 		case "all-options":
@@ -761,7 +780,7 @@ func presetTraits(name string) (traits, bool) {
 	case "posix":
 		t.long, t.combined = true, true
 	case "modern":
-		t.long, t.combined, t.anywhere = true, true, true
+		t.long, t.combined, t.anywhere, t.shortEquals = true, true, true, true
 	case "goflag":
 		t.singleDash, t.eitherDash = true, true
 	case "single":
@@ -776,6 +795,20 @@ func presetTraits(name string) (traits, bool) {
 		return t, false
 	}
 	return t, true
+}
+
+// lowerASCII lowers the letters of ASCII only, so that no length changes.
+func lowerASCII(s string) string {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= 'A' && c <= 'Z' {
+			b := []byte(s)
+			for k := i; k < len(b); k++ {
+				b[k] = lower(b[k])
+			}
+			return string(b)
+		}
+	}
+	return s
 }
 
 // clip shortens text from a file for a message.

@@ -295,6 +295,7 @@ command remote *
 		"x log --deep":         "x.log.log : opaque unsettled : : the option is not in the catalog (--deep)",
 		"x +x /y if=z a":       "x : unsettled neutral stdin=read : if= read:z, text:a",
 	} {
+		want = strings.Join(strings.Fields(want), " ")
 		if got := told(e, call); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", call, got, want)
 		}

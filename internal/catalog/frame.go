@@ -123,7 +123,7 @@ type frame struct {
 	given    []givenOption
 	values   []Value
 	doubt    bool // a word that is not literal may be an option
-	more     bool // a value may split into further operands
+	more     int  // how many values may split into further operands, or vanish
 }
 
 type givenOption struct {
@@ -166,6 +166,9 @@ func (e *Entry) InterpretTo(words []Word, u *Use) {
 	*f = frame{operands: f.operands[:0], given: f.given[:0], values: f.values[:0]}
 	e.frames.Put(f)
 }
+
+// DashStdout reports whether "-" as a file that is written is standard output.
+func (u *Use) DashStdout() bool { return u.Entry != nil && u.Entry.traits.dashStdout }
 
 // Form is the name of the form that the call has.
 func (u *Use) Form() string { return u.form }
@@ -211,7 +214,8 @@ func (f *frame) scan() {
 		}
 		if next, ends, ok := f.option(i); ok {
 			if w.Kind == Many || w.Kind == Glob {
-				f.doubt, f.more = true, true
+				f.doubt = true
+				f.more++
 			}
 			ended = ended || ends
 			i = next
@@ -263,7 +267,7 @@ func (f *frame) subcommand(w *Word) *section {
 	}
 	text := w.Text
 	if f.section.traits.anyCase {
-		text = strings.ToLower(text)
+		text = lowerASCII(text)
 	}
 	path := text
 	if f.section != f.entry.root {
@@ -291,8 +295,10 @@ func (f *frame) enter(s *section) {
 	f.entry.load(s)
 	f.section = s
 	f.scopes = f.entry.scopes(s)
-	if s.err != nil {
-		f.use.opaque(-1, "the catalog's entry is broken")
+	for _, scope := range f.scopes {
+		if scope.err != nil {
+			f.use.opaque(-1, "the catalog's entry is broken")
+		}
 	}
 }
 
@@ -315,7 +321,7 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 		return 0, false, false
 	}
 	if t.anyCase {
-		text = strings.ToLower(text)
+		text = lowerASCII(text)
 	}
 	if t.eitherDash && strings.HasPrefix(text, "--") && len(text) > 2 {
 		text = text[1:]
@@ -333,7 +339,7 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 		f.doubtful(i)
 		return i + 1, false, true
 	}
-	if o, name, from := f.attached(text, t); o != nil {
+	if o, name, from := f.attached(text, w.Kind == Literal, t); o != nil {
 		from += len(w.Text) - len(text)
 		return f.take(o, name, i, from)
 	}
@@ -379,7 +385,7 @@ func (f *frame) doubtful(i int) {
 
 // attached finds an option whose value stands in the same word: --name=value,
 // -name=value, /name:value.
-func (f *frame) attached(text string, t *traits) (*option, string, int) {
+func (f *frame) attached(text string, literal bool, t *traits) (*option, string, int) {
 	cut := -1
 	switch {
 	case t.colon:
@@ -402,7 +408,9 @@ func (f *frame) attached(text string, t *traits) (*option, string, int) {
 		// --flag=value: programs that accept it can switch the flag off by it.
 		switch text[cut+1:] {
 		case "true", "1", "yes", "on":
-			return o, name, -1
+			if literal {
+				return o, name, -1
+			}
 		}
 		return nil, "", 0
 	}
@@ -476,6 +484,9 @@ func (f *frame) cluster2(i int, text string) (next int, ends, ok bool) {
 			continue
 		}
 		from := at + 1
+		if f.section.traits.shortEquals && from < len(text) && text[from] == '=' {
+			from++
+		}
 		if last && w.Kind == Literal {
 			from = -1 // the value is the next word
 		}
@@ -503,7 +514,15 @@ func (f *frame) cluster(text string) (next int, ok bool) {
 			continue
 		}
 		value := -1
+		if o.mode == untilSemicolon || o.mode == onlySemicolon || o.mode == restValue || o.ends || len(o.values) > 1 {
+			f.use.opaque(1, "the option takes more than one word")
+			continue
+		}
 		if o.mode == requiredValue && next < len(f.words) {
+			if k := f.words[next].Kind; k == Many || k == Glob {
+				f.doubt = true
+				f.more++
+			}
 			value = next
 			next++
 		}
@@ -526,7 +545,7 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 			if w.Kind == Literal && (w.Text == ";" || o.mode == untilSemicolon && w.Text == "+" && end > next && f.words[end-1].Text == "{}") {
 				break
 			}
-			if w.Kind != Literal && w.Option && (w.Text == "" || w.Kind == Many || strings.HasPrefix(w.Text, ";") || strings.HasPrefix(w.Text, "+")) {
+			if w.Kind == Many || w.Kind != Literal && (w.Text == "" && w.Option || strings.HasPrefix(w.Text, ";") || strings.HasPrefix(w.Text, "+")) {
 				f.use.opaque(end, "the word may be the end of the command")
 			}
 		}
@@ -541,6 +560,9 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 		}
 		f.give(o, name, -1, 0)
 		next = len(f.words)
+	case from >= 0 && len(o.values) > 1:
+		f.use.opaque(i, "the option takes two words")
+		f.give(o, name, -1, 0)
 	case from >= 0:
 		f.give(o, name, i, from)
 	default:
@@ -548,7 +570,8 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 		for range o.values {
 			if next < len(f.words) {
 				if f.words[next].Kind == Many || f.words[next].Kind == Glob {
-					f.doubt, f.more = true, true
+					f.doubt = true
+					f.more++
 				}
 				next++
 			}
@@ -618,14 +641,15 @@ func (f *frame) harmless(r Role, word, from int) bool {
 		return false
 	}
 	w := &f.words[word]
-	return w.Kind == Literal && NoFile(w.Text[min(from, len(w.Text)):])
+	text := w.Text[min(from, len(w.Text)):]
+	return w.Kind == Literal && (NoFile(text) || text == "-" && f.section.traits.dashStdout)
 }
 
 // NoFile reports whether a path that is written names no file: standard
 // output, the terminal or the null device.
 func NoFile(path string) bool {
 	switch path {
-	case "-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2":
+	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2":
 		return true
 	}
 	return false
@@ -647,7 +671,7 @@ func (f *frame) settle() {
 		} else if f.section == f.entry.root {
 			why = "no subcommand is given"
 			f.use.Effects |= detail.Unsettled
-			if len(f.given) > 0 {
+			if len(f.given) > 0 && !f.doubt && f.more == 0 {
 				return // only options: a version, a help text; their clauses say it
 			}
 		}
@@ -798,7 +822,11 @@ func (f *frame) term(t *term) answer {
 			if !g.named(t.names) {
 				continue
 			}
-			hit := g.known && matchesAny(t.values, g.value)
+			value := g.value
+			if f.section.traits.anyCase {
+				value = lowerASCII(value)
+			}
+			hit := g.known && matchesAny(t.values, value)
 			match = match || hit || !g.known
 			miss = miss || !hit || !g.known
 		}
@@ -819,9 +847,12 @@ func (f *frame) term(t *term) answer {
 		}
 		return perhaps
 	case operandIs:
+		if f.more > 0 {
+			return perhaps // every operand may stand elsewhere
+		}
 		for k, i := range f.operands {
 			w := &f.words[i]
-			if k+1 == t.low && w.Kind != Literal && !w.mayBe(t.names) {
+			if k+1 == t.low && w.Kind != Literal && !w.mayBe(t.names, f.section.traits.anyCase) {
 				return no
 			}
 			if w.Kind == Many || w.Kind == Glob {
@@ -840,7 +871,7 @@ func (f *frame) term(t *term) answer {
 			}
 			text := w.Text
 			if f.section.traits.anyCase {
-				text = strings.ToLower(text)
+				text = lowerASCII(text)
 			}
 			return either(matchesAny(t.names, text))
 		}
@@ -851,13 +882,17 @@ func (f *frame) term(t *term) answer {
 
 // mayBe reports whether a word of which only the beginning is known may match
 // one of the patterns. A word that may vanish may be anything.
-func (w *Word) mayBe(patterns []string) bool {
+func (w *Word) mayBe(patterns []string, anyCase bool) bool {
 	if w.Kind == Many || w.Text == "" {
 		return true
 	}
+	text := w.Text
+	if anyCase {
+		text = lowerASCII(text)
+	}
 	for _, p := range patterns {
 		p = strings.TrimSuffix(p, "*")
-		if strings.HasPrefix(p, w.Text) || strings.HasPrefix(w.Text, p) {
+		if strings.HasPrefix(p, text) || strings.HasPrefix(text, p) {
 			return true
 		}
 	}
@@ -891,8 +926,8 @@ func (f *frame) has(names []string) bool {
 
 // count is the least and the greatest number of operands; -1 is any number.
 func (f *frame) count() (low, high int) {
-	if f.more {
-		high = -1
+	if f.more > 0 {
+		low, high = -f.more, -1
 	}
 	for _, i := range f.operands {
 		switch f.words[i].Kind {
@@ -918,7 +953,7 @@ func (f *frame) assign(fm *form) {
 		specs = specs[1:]
 	}
 	n := len(f.operands)
-	spread := f.more // some operand may be any number of words
+	spread := f.more > 0 // some operand may be any number of words
 	for _, i := range f.operands {
 		k := f.words[i].Kind
 		spread = spread || k == Many || k == Glob
@@ -987,6 +1022,10 @@ func (f *frame) spread(specs []operandSpec) {
 	fm := form{operands: specs}
 	e := fm.roleEffects()
 	if slices.ContainsFunc(specs, func(o operandSpec) bool { return o.role.starts() }) {
+		if f.more > 0 {
+			f.use.opaque(-1, "the value of an option may be several words")
+			return
+		}
 		// What starts is only unknown if an open word stands at or before it.
 		last := 0
 		for k, o := range specs {

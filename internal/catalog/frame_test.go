@@ -8,7 +8,7 @@ import (
 	"vogt/internal/detail"
 )
 
-// wordsOf are the words of a call. Blanks separate them; '' is an empty word,
+// wordsOf are the words of a call. Blanks separate them; ” is an empty word,
 // and _ inside a word a blank. What is not known at the end of a word is
 // written <> (one word), <?> (a pattern) or <*> (any number of words).
 func wordsOf(line string) []Word {
@@ -585,7 +585,7 @@ form run : exec :
 			{"x -pa -Xb", "x.p : privilege : -p text:a, -X text:b"},
 			{"x -pa", "x : executes : -p text:a"},
 			{"x", "x.none : unsettled :"},
-			{"x -X GET -X POST", "x : executes : -X text:GET, -X text:POST"},
+			{"x -X GET -X POST", "x : executes opaque : -X text:GET, -X text:POST : which form it is depends on a word that is not literal"},
 			{"x -X POST -X POST", "x.post : writes : -X text:POST, -X text:POST"},
 			{"x -X <>", "x : executes opaque : -X text:<> : which form it is depends on a word that is not literal"},
 			{"x -p", "x : executes :"},
@@ -627,7 +627,7 @@ form run : inert : text...
 			{"x -- q<>", "x : none : text:q<>"},
 			{"x -- re<>", "x.up : writes : text:re<>"},
 			{"x -- a <>", "x : opaque : text:a, text:<> : which form it is depends on a word that is not literal"},
-			{"x -- <> x", "x.deep : writes network opaque : text:<>, text:x : which form it is depends on a word that is not literal"},
+			{"x -- <> x", "x.deep : network opaque : text:<>, text:x : which form it is depends on a word that is not literal"},
 			{"x -- <*> start", "x : opaque : text:<*>, text:start : which form it is depends on a word that is not literal"},
 			{"x -- a<?> x", "x : opaque : text:a<?>, text:x : which form it is depends on a word that is not literal"},
 		}},
@@ -710,7 +710,7 @@ func TestOperands(t *testing.T) {
 			{"x", "x.show : secrets :"},
 			{"x A=1", "x.show : secrets : assign:A=1"},
 			{"x -i A=1 B= ls C=2", "x : none : assign:A=1, assign:B=, command:ls_C=2"},
-			{"x A=1 -u b ls", "x : opaque : assign:A=1, command:-u_b_ls"},
+			{"x A=1 -u b ls", "x : none : assign:A=1, command:-u_b_ls"},
 			{"x =a ls", "x : none : command:=a_ls"},
 			{"x a-b=c ls", "x : none : assign:a-b=c, command:ls"},
 			{"x -- A=<> ls", "x : none : assign:A=<>, command:ls"},

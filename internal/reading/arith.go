@@ -94,7 +94,7 @@ func (w *walker) operandOf(word *syntax.Word, s *scope) {
 				return
 			}
 		case *syntax.CmdSubst:
-			w.substitution(p, s)
+			w.substitution(p, s, false)
 			if !numericOutput(p) {
 				w.notANumber(at)
 			}

@@ -90,7 +90,7 @@ func refused(text string, file *syntax.File) error {
 	for i := 1; i < len(text) && !globs; i++ {
 		globs = text[i] == '(' && strings.IndexByte("?*+@!", text[i-1]) >= 0
 	}
-	words := strings.Contains(text, "else") || strings.Contains(text, "elif") || strings.Contains(text, "in ")
+	words := strings.Contains(text, "else") || strings.Contains(text, "elif") || strings.Contains(text, "in ") || strings.Contains(text, "[[") && strings.IndexByte(text, '\n') >= 0
 	if !functions && !globs && !words {
 		return nil
 	}
@@ -114,6 +114,9 @@ func refused(text string, file *syntax.File) error {
 				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
 			}
 		case *syntax.TestClause:
+			if word, ok := n.X.(*syntax.Word); ok && int(n.Right.Offset()) <= len(text) && strings.Contains(text[word.End().Offset():n.Right.Offset()], "\n") {
+				found = refusedError{"a lone word in [[ ]] is followed by a line break"}
+			}
 			return false // inside, extended patterns are on
 		}
 		return found == nil

@@ -44,7 +44,7 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 		return
 	}
 	text := pathText(w)
-	if text == "" || text == "-" {
+	if writes := role == catalog.Write || role == catalog.Empty || role == catalog.Delete || role == catalog.Device; text == "" || text == "-" && (!writes || r.out.Use.DashStdout()) {
 		if role == catalog.Script {
 			r.content("open-input", "what runs comes from standard input")
 		}
@@ -145,7 +145,11 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 			r.path(catalog.Write, w)
 		}
 	case role == catalog.RemoteRead && r.creates():
+		// The archive lies where the program started, whatever -C says.
+		base := r.base
+		r.base = r.call.scope.cwd
 		r.path(catalog.Write, w)
+		r.base = base
 	case role == catalog.RemoteWrite:
 		r.path(catalog.Write, w)
 	case role == catalog.RemoteRead, strings.ContainsAny(text, "/.~"):

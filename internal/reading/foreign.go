@@ -64,6 +64,9 @@ func (r *reader) foreignCall(c *windows.Call, prefix string, at int) {
 // foreignWord is a word of such a text. A variable of PowerShell is never an
 // option, unless it is splatted.
 func foreignWord(w windows.Word, prefix string) catalog.Word {
+	if strings.ContainsRune(w.Text, catalog.Hole) {
+		return openWord(w.Text)
+	}
 	if w.Literal {
 		return catalog.Word{Text: w.Text}
 	}

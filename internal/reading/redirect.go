@@ -165,7 +165,7 @@ func networkPath(text string) (device, rest string, ok bool) {
 // notFile reports whether an absolute path is the null device, the terminal or
 // a descriptor.
 func notFile(p string) bool {
-	return p != "-" && catalog.NoFile(p) || strings.HasPrefix(p, "/dev/fd/") || strings.HasPrefix(p, "/proc/self/fd/") || p == "/dev/full" || p == "/dev/zero" || p == "/dev/stdin"
+	return catalog.NoFile(p) || strings.HasPrefix(p, "/dev/fd/") || strings.HasPrefix(p, "/proc/self/fd/") || p == "/dev/full" || p == "/dev/zero" || p == "/dev/stdin"
 }
 
 // bare is a statement of redirections, or those of a group.

@@ -64,6 +64,9 @@ var lines = []struct{ line, flags, programs string }{
 	{`echo ${x:=$(rm y)}`, "wd", "echo rm"},
 	{`cat <(rm x) >(rm y)`, "wd", "cat rm rm"},
 	{`x=$(rm y) ls`, "wd", "rm ls"},
+	{"echo `echo \\`rm a\\``", "wd", "echo echo rm"},
+	{"echo `echo \\`echo \\\\\\`rm a\\\\\\`\\``", "wd", "echo echo echo rm"},
+	{"echo \"`echo \\\"a\\\"; rm b`\"", "wd", "echo echo rm"},
 
 	// Lists and groups.
 	{`true && rm x`, "wd", "true rm"},

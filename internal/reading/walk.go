@@ -572,16 +572,39 @@ func (w *walker) nest(at int, f func()) {
 	}
 }
 
-// substitution walks $(…).
-func (w *walker) substitution(p *syntax.CmdSubst, s *scope) {
+// substitution walks $(…) and the backquoted form. quoted says that it stands
+// in double quotes.
+func (w *walker) substitution(p *syntax.CmdSubst, s *scope, quoted bool) {
 	if p.TempFile || p.ReplyVar {
 		w.opaque(s.at(p.Pos()), "not-bash", "this substitution belongs to another shell")
 	}
 	out := w.output
 	sub := w.fork(s)
-	w.stmts(p.Stmts, sub)
+	from, to := int(p.Left.Offset())+1, int(p.Right.Offset())
+	if p.Backquotes && from <= to && to <= len(w.text) && strings.IndexByte(w.text[from:to], '\\') >= 0 {
+		// Backslashes go before the text is read: what is nested begins there.
+		w.shell(unescapeBackquoted(w.text[from:to], quoted), sub, s.at(p.Pos()))
+	} else {
+		w.stmts(p.Stmts, sub)
+	}
 	w.release(sub)
 	w.output = out
+}
+
+// unescapeBackquoted removes the backslashes that quote inside backquotes
+// (POSIX, 2.6.3).
+func unescapeBackquoted(text string, quoted bool) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			switch c := text[i+1]; {
+			case c == '$', c == '`', c == '\\', c == '"' && quoted:
+				i++
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // process walks <(…) and >(…).

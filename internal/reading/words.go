@@ -231,6 +231,15 @@ func (b *builder) lit(text string, first bool) {
 			_ = tail
 		}
 	}
+	if name, rest, ok := strings.Cut(text, "=~"); ok && first && !b.s.posix && validName(name) && (rest == "" || rest[0] == '/' || rest[0] == ':') {
+		// What looks like an assignment has its tilde expanded, also as an
+		// argument (bash manual, Tilde Expansion).
+		b.literal(name + "=")
+		b.homePath()
+		if text = rest; text == "" {
+			return
+		}
+	}
 	if !strings.ContainsAny(text, "\\*?[\uE000") {
 		b.literal(text)
 		return
@@ -301,7 +310,7 @@ func (b *builder) expansion(part syntax.WordPart, quoted bool) {
 		if quoted || !b.globbing {
 			kind = catalog.Partial
 		}
-		b.w.substitution(p, b.s)
+		b.w.substitution(p, b.s, quoted)
 		b.unknown(kind, true, "$(…)")
 	case *syntax.ArithmExp:
 		b.w.arithmetic(p.X, b.s)
