@@ -15,10 +15,13 @@ LDFLAGS := -s -w -X vogt/internal/version.stamp=$(VERSION)
 
 # Packages in which goroutines meet are tested under the race detector. Those
 # that do not exist are left out.
-RACE := internal/audit internal/authority internal/authoritytest internal/client internal/config \
+RACE := internal/audit internal/authority internal/authoritytest internal/catalog internal/client internal/config \
 	internal/control internal/egress internal/elevated internal/execution internal/flow internal/hook \
 	internal/httpapi internal/mcpgate internal/notify internal/pages internal/peer internal/quickstart \
 	internal/shell internal/supervise internal/terminal internal/store cmd/vogt cmd/vogtd
+
+# How many lines `make differential` generates.
+LINES := 100000
 
 # How long each fuzz target runs.
 FUZZTIME := 2s
@@ -64,10 +67,14 @@ cross: ## build for macOS and Windows
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go build ./cmd/...; \
 	done
 
+.PHONY: differential
+differential: ## compare the reader with real bash on many generated lines (LINES=100000)
+	VOGT_DIFFERENTIAL='$(LINES)' go test -count=1 -timeout=6h -run TestGenerated -v ./internal/reading/differential
+
 .PHONY: bench
 bench: build ## measure the built binaries and a real authority, as a Markdown report
 	go run ./bench
 
 .PHONY: help
 help: ## this list
-	@awk -F ':[^#]*## ' '/^[a-z]+:[^#]*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':[^#]*## ' '/^[a-z]+:[^#]*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

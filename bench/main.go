@@ -54,7 +54,7 @@ func run(ctx context.Context, bin string, length time.Duration, rounds int) erro
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: ctx, bin: bin, dir: dir, length: length, rounds: rounds}
 	fmt.Printf("# Measurements\n\n%s, %d CPUs, %s\n", runtime.Version(), runtime.NumCPU(), kernel())
-	for _, part := range []func() error{b.sizes, b.processes, b.load, b.memory} {
+	for _, part := range []func() error{b.sizes, b.readingInProcess, b.processes, b.load, b.memory} {
 		if err := part(); err != nil {
 			return err
 		}

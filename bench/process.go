@@ -54,6 +54,8 @@ func (b *bench) processes() error {
 	}{
 		{"/bin/true", nil, []string{"/bin/true"}},
 		{"Go hello world", nil, []string{hello}},
+		{"vogt read --json -- 'git status --short'", nil, []string{vogt, "read", "--json", "--", "git status --short"}},
+		{"vogt read --json on a line of seven programs", nil, []string{vogt, "read", "--json", "--", "cd src && find . -name '*.go' | xargs wc -l | sort -rn | head -20; sudo env A=1 rm -rf build"}},
 		{"vogt whoami", agent, []string{vogt, "whoami"}},
 		{"vogt run --wait -- true, covered by an always grant", agent, []string{vogt, "run", "--wait", "--", "true"}},
 	}

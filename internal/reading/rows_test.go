@@ -17,6 +17,7 @@ var apart = map[string]string{
 	"!":                    "the parser refuses it, which is safe",
 	"! ! true":             "the parser refuses it, which is safe",
 	"time ! ls":            "the parser refuses it, which is safe",
+	"findstr /s foo *.txt": "what a pattern matches may be a share of another host",
 	"compgen -W '$(rm a)'": "opaque; what the words do is not followed",
 	"LESS='+!rm a' less f": "executes; the options in the variable are not followed",
 	"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm a' git log": "executes; the settings in the variables are not followed",
