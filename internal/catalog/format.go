@@ -31,7 +31,7 @@ func Parse(source, name, text string, all bool) (*Entry, error) {
 	e := &Entry{
 		Source: source, commands: map[string]*section{}, shared: map[string]*section{}, settings: map[string][]setting{},
 	}
-	p := parser{source: source, entry: e, top: true}
+	p := parser{source: source, entry: e, all: all}
 	if err := p.split(text); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ type parser struct {
 	source string
 	entry  *Entry
 	line   int
-	top    bool
+	all    bool // everything is read at once
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -115,6 +115,9 @@ func (p *parser) split(text string) error {
 		}
 		if line == "" || line[0] == '#' {
 			continue
+		}
+		if !p.all && current != nil && skips(line) {
+			continue // options, forms and examples are read when they are needed
 		}
 		word, tail, _ := strings.Cut(line, " ")
 		tail = strings.TrimSpace(tail)
@@ -199,6 +202,16 @@ func (p *parser) split(text string) error {
 		return p.errorf("`parser` is missing: say how the program reads its words, see docs/catalog.md")
 	}
 	return nil
+}
+
+// skips reports whether a line in a section says nothing about where sections
+// begin.
+func skips(line string) bool {
+	switch line[0] {
+	case '-', '+', '/', 'f', 'e':
+		return true // an option, `form`, `example`
+	}
+	return false
 }
 
 func (p *parser) command(words []string) (*section, error) {

@@ -114,16 +114,17 @@ func (u *Use) add(c *clause) {
 
 // frame reads the words of one call against one entry.
 type frame struct {
-	entry    *Entry
-	words    []Word
-	section  *section
-	scopes   []*section
-	use      *Use
-	operands []int // indexes of words
-	given    []givenOption
-	values   []Value
-	doubt    bool // a word that is not literal may be an option
-	more     int  // how many values may split into further operands, or vanish
+	entry      *Entry
+	words      []Word
+	section    *section
+	scopes     []*section
+	use        *Use
+	operands   []int // indexes of words
+	given      []givenOption
+	values     []Value
+	doubt      bool // a word that is not literal may be an option
+	firstDoubt int  // the first such word
+	more       int  // how many values may split into further operands, or vanish
 }
 
 type givenOption struct {
@@ -214,18 +215,18 @@ func (f *frame) scan() {
 		}
 		if next, ends, ok := f.option(i); ok {
 			if w.Kind == Many || w.Kind == Glob {
-				f.doubt = true
+				f.doubtAt(i)
 				f.more++
 			}
 			ended = ended || ends
 			i = next
 			continue
 		}
-		if w.Kind != Literal && w.Option {
-			f.doubt = true
+		if w.Kind != Literal && (w.Option || f.mayBegin(w.Text)) {
+			f.doubtAt(i)
 		}
 		if len(f.operands) == 0 && len(f.entry.commands) > 0 && !f.atAssign(w) {
-			if w.Kind != Literal && f.section == f.entry.root {
+			if w.Kind != Literal && f.mayDescend(w.Text) {
 				f.use.opaque(i, "the subcommand is not literal")
 			} else if s := f.subcommand(w); s != nil {
 				f.enter(s)
@@ -334,7 +335,7 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 	if !f.optionLike(text, t) {
 		return f.family(i, text)
 	}
-	if w.Kind != Literal && !knownName(text, t) {
+	if w.Kind != Literal && (!knownName(text, t) || text[1] != '-' && f.mayBegin(text) && len(text) > 1) {
 		// The text may go on to name any option.
 		f.doubtful(i)
 		return i + 1, false, true
@@ -489,6 +490,9 @@ func (f *frame) cluster2(i int, text string) (next int, ends, ok bool) {
 		}
 		if last && w.Kind == Literal {
 			from = -1 // the value is the next word
+		} else if from == len(text) && text[from-1] != '=' && o.mode == requiredValue {
+			f.doubtAt(i) // if nothing follows, the next word is the value
+			f.more++
 		}
 		next, e, _ := f.take(o, name, i, from)
 		return next, ends || e, true
@@ -520,7 +524,7 @@ func (f *frame) cluster(text string) (next int, ok bool) {
 		}
 		if o.mode == requiredValue && next < len(f.words) {
 			if k := f.words[next].Kind; k == Many || k == Glob {
-				f.doubt = true
+				f.doubtAt(next)
 				f.more++
 			}
 			value = next
@@ -570,7 +574,7 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 		for range o.values {
 			if next < len(f.words) {
 				if f.words[next].Kind == Many || f.words[next].Kind == Glob {
-					f.doubt = true
+					f.doubtAt(next)
 					f.more++
 				}
 				next++
@@ -681,13 +685,14 @@ func (f *frame) settle() {
 	var chosen *form
 	index := 0
 	before := f.use.Effects
-	doubtful := detail.Effects(0)
+	doubtful, startsMaybe := detail.Effects(0), false
 	for i := range forms {
 		switch f.holds(&forms[i]) {
 		case yes:
 			chosen, index = &forms[i], i
 		case perhaps:
 			doubtful |= forms[i].clause.effects | forms[i].roleEffects()
+			startsMaybe = startsMaybe || slices.ContainsFunc(forms[i].operands, func(o operandSpec) bool { return o.role.starts() })
 			continue
 		default:
 			continue
@@ -702,8 +707,11 @@ func (f *frame) settle() {
 	f.use.form = chosen.name
 	f.use.add(&chosen.clause)
 	f.assign(chosen)
-	if (doubtful &^ f.use.Effects).Has(hazards) {
+	if (doubtful &^ f.use.Effects).Has(hazards) || startsMaybe {
 		f.use.opaque(-1, "which form it is depends on a word that is not literal")
+	}
+	if f.more > 0 && f.mayDescend("") {
+		f.use.opaque(-1, "a word that is not literal may be a subcommand")
 	}
 	if f.doubt && (f.hazard(forms, index) &^ f.use.Effects).Has(hazards) {
 		f.use.opaque(-1, "a word that is not literal may be an option")
@@ -720,6 +728,57 @@ func (t *traits) name() string {
 // hazards are the effects that make a doubt matter.
 const hazards = detail.Writes | detail.Destroys | detail.Contacts | detail.Privileged | detail.Executes | detail.Opaque | detail.Door
 
+// doubtAt notes that the word may be an option.
+func (f *frame) doubtAt(i int) {
+	if !f.doubt || i < f.firstDoubt {
+		f.firstDoubt = i
+	}
+	f.doubt = true
+}
+
+// mayBegin reports whether a word that begins with text may be an option that
+// is longer than two bytes, or one that does not begin with a dash.
+func (f *frame) mayBegin(text string) bool {
+	if text == "" || text[0] == '/' && f.section.traits.slash {
+		return text != ""
+	}
+	if f.section.traits.anyCase {
+		text = lowerASCII(text)
+	}
+	for _, s := range f.scopes {
+		for name := range s.options {
+			if len(name) > 2 && strings.HasPrefix(name, text) || len(name) > 1 && name[0] != '-' && strings.HasPrefix(name, text) {
+				return true
+			}
+		}
+		for _, o := range s.families {
+			prefix := strings.TrimSuffix(o.names[0], "*")
+			if prefix != "-#" && prefix[0] != '-' && (strings.HasPrefix(prefix, text) || strings.HasPrefix(text, prefix)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayDescend reports whether a word that begins with text may name a
+// subcommand of the section.
+func (f *frame) mayDescend(text string) bool {
+	prefix := text
+	if f.section != f.entry.root {
+		prefix = f.section.path + " " + text
+	}
+	if f.section.traits.anyCase {
+		prefix = lowerASCII(prefix)
+	}
+	for path := range f.entry.commands {
+		if strings.HasPrefix(path, prefix) && !strings.Contains(path[len(prefix):], " ") && len(path) > len(prefix)-len(text) {
+			return true
+		}
+	}
+	return false
+}
+
 // hazard is what any further option of this section could do: by itself, or by
 // making another form than the chosen one hold.
 func (f *frame) hazard(forms []form, chosen int) detail.Effects {
@@ -735,10 +794,16 @@ func (f *frame) hazard(forms []form, chosen int) detail.Effects {
 			e |= o.hazard()
 		}
 	}
-	undone := slices.ContainsFunc(forms[chosen].terms, func(t term) bool { return t.kind == lacksOption || t.kind == optionIs })
+	// A word in front of literal ones may take one of them as its value.
+	swallows := false
+	for i := f.firstDoubt + 1; i < len(f.words); i++ {
+		swallows = swallows || f.words[i].Kind == Literal
+	}
+	undone := swallows && len(forms[chosen].terms) > 0 ||
+		slices.ContainsFunc(forms[chosen].terms, func(t term) bool { return t.kind == lacksOption || t.kind == optionIs })
 	for i := range forms {
 		switch {
-		case i < chosen && slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind == hasOption || t.kind == optionIs }),
+		case i < chosen && (swallows || slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind == hasOption || t.kind == optionIs })),
 			i > chosen && undone:
 			e |= forms[i].clause.effects | forms[i].roleEffects()
 		}
@@ -783,6 +848,10 @@ func (f *frame) splitAssigns(forms []form) {
 		return
 	}
 	for len(f.operands) > 0 && assignment(f.words[f.operands[0]].Text) {
+		if k := f.words[f.operands[0]].Kind; k == Many || k == Glob {
+			f.doubtAt(f.operands[0])
+			f.more++
+		}
 		f.value(roleSpec{role: Assign}, f.operands[0], 0, f.operands[0]+1, "")
 		f.operands = f.operands[1:]
 	}

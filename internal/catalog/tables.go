@@ -39,7 +39,8 @@ var variableEffects = map[string]VariableEffect{
 
 type variable struct {
 	effect   VariableEffect
-	programs []string // nil: any
+	programs string // separated by blanks; empty: any
+	next     int32  // the next statement of the same name, from 1; 0: none
 }
 
 type pattern struct {
@@ -50,7 +51,8 @@ type pattern struct {
 // tables are read when something first asks for them.
 type tables struct {
 	variablesOnce sync.Once
-	variables     map[string][]variable
+	variables     map[string]int32 // the last statement of a name, from 1
+	statements    []variable
 	prefixes      []string // of names that end in *
 
 	patternsOnce sync.Once
@@ -60,8 +62,9 @@ type tables struct {
 	hosts     []pattern
 }
 
-// statements calls f for every statement of a table: its words.
-func statements(name, text string, f func(words []string) error) error {
+// statements calls f for every statement of a table: its first word and the
+// rest.
+func statements(name, text string, f func(word, rest string) error) error {
 	for n := 1; text != ""; n++ {
 		var line string
 		line, text = nextLine(text)
@@ -72,7 +75,8 @@ func statements(name, text string, f func(words []string) error) error {
 			}
 		case line == "" || line[0] == '#':
 		default:
-			if err := f(strings.Fields(line)); err != nil {
+			word, rest := nextWord(line)
+			if err := f(word, rest); err != nil {
 				return fmt.Errorf("%s:%d: %w", name, n, err)
 			}
 		}
@@ -80,16 +84,27 @@ func statements(name, text string, f func(words []string) error) error {
 	return nil
 }
 
+// nextWord cuts the first word off a line.
+func nextWord(line string) (word, rest string) {
+	word, rest, _ = strings.Cut(line, " ")
+	return word, strings.TrimLeft(rest, " ")
+}
+
 func (t *tables) loadVariables() error {
-	t.variables = map[string][]variable{}
-	return statements("variables", variablesText, func(w []string) error {
-		if len(w) < 3 || w[0] != "variable" || variableEffects[w[2]] == Harmless {
+	lines := strings.Count(variablesText, "\n")
+	t.variables = make(map[string]int32, lines)
+	t.statements = make([]variable, 0, lines)
+	return statements("variables", variablesText, func(word, rest string) error {
+		name, rest := nextWord(rest)
+		effect, programs := nextWord(rest)
+		if word != "variable" || variableEffects[effect] == Harmless {
 			return fmt.Errorf("want `variable NAME EFFECT PROGRAM…`")
 		}
-		if prefix, ok := strings.CutSuffix(w[1], "*"); ok {
+		if prefix, ok := strings.CutSuffix(name, "*"); ok && t.variables[name] == 0 {
 			t.prefixes = append(t.prefixes, prefix)
 		}
-		t.variables[w[1]] = append(t.variables[w[1]], variable{effect: variableEffects[w[2]], programs: w[3:]})
+		t.statements = append(t.statements, variable{variableEffects[effect], programs, t.variables[name]})
+		t.variables[name] = int32(len(t.statements))
 		return nil
 	})
 }
@@ -99,12 +114,10 @@ func (c *Catalog) Variable(name, program string) VariableEffect {
 	c.tables.variablesOnce.Do(func() { _ = c.tables.loadVariables() }) // a test holds the table to its format
 	worst := Harmless
 	look := func(key string) {
-		for _, v := range c.tables.variables[key] {
-			applies := len(v.programs) == 0
-			for _, p := range v.programs {
-				applies = applies || p == program
-			}
-			if applies && (worst == Harmless || v.effect < worst) {
+		for i := c.tables.variables[key]; i != 0; {
+			v := &c.tables.statements[i-1]
+			i = v.next
+			if (v.programs == "" || hasWord(v.programs, program)) && (worst == Harmless || v.effect < worst) {
 				worst = v.effect
 			}
 		}
@@ -118,10 +131,21 @@ func (c *Catalog) Variable(name, program string) VariableEffect {
 	return worst
 }
 
+// hasWord reports whether a list that is separated by blanks holds a word.
+func hasWord(list, word string) bool {
+	for list != "" {
+		var w string
+		if w, list = nextWord(list); w == word {
+			return true
+		}
+	}
+	return false
+}
+
 // Matters reports whether a variable has an effect on any program.
 func (c *Catalog) Matters(name string) bool {
 	c.tables.variablesOnce.Do(func() { _ = c.tables.loadVariables() })
-	if len(c.tables.variables[name]) > 0 {
+	if c.tables.variables[name] != 0 {
 		return true
 	}
 	for _, prefix := range c.tables.prefixes {
@@ -133,28 +157,23 @@ func (c *Catalog) Matters(name string) bool {
 }
 
 func (t *tables) loadPatterns() error {
-	err := statements("sinks", sinksText, func(w []string) error {
-		if len(w) < 3 || w[0] != "sink" {
+	t.paths.room(strings.Count(sinksText, " ") + strings.Count(pathsText, " "))
+	err := statements("sinks", sinksText, func(word, rest string) error {
+		kind, rest := nextWord(rest)
+		if word != "sink" || rest == "" || kind == credentialKind || kind == documentationKind {
 			return fmt.Errorf("want `sink KIND PATTERN…`")
 		}
-		for _, glob := range w[2:] {
-			t.paths.add(pattern{w[1], glob})
-		}
+		t.paths.addAll(kind, rest)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return statements("paths", pathsText, func(w []string) error {
-		if len(w) < 2 {
+	return statements("paths", pathsText, func(word, rest string) error {
+		if word != credentialKind && word != documentationKind || rest == "" {
 			return fmt.Errorf("want `credential PATTERN…` or `documentation PATTERN…`")
 		}
-		for _, glob := range w[1:] {
-			if w[0] != credentialKind && w[0] != documentationKind {
-				return fmt.Errorf("unknown statement %q", clip(w[0]))
-			}
-			t.paths.add(pattern{w[0], glob})
-		}
+		t.paths.addAll(word, rest)
 		return nil
 	})
 }
@@ -186,42 +205,70 @@ func (c *Catalog) Sink(path, home string) string { return c.Classify(path, home)
 // ending or the beginning of its last one; the few others are tried on every
 // path.
 type pathIndex struct {
-	bySegment map[string][]pattern
-	byEnding  map[string][]pattern // ".pem"
-	byStart   map[string][]pattern // the first startLength bytes
-	others    []pattern
+	all       []pattern
+	next      []int32          // the next pattern under the same key, from 1; 0: none
+	bySegment map[string]int32 // the last pattern under a key, from 1
+	byEnding  map[string]int32 // ".pem"
+	byStart   map[string]int32 // the first startLength bytes
+	others    []int32
 }
 
 const startLength = 3
 
+// room makes room for n patterns.
+func (x *pathIndex) room(n int) {
+	x.all, x.next = make([]pattern, 0, n), make([]int32, 0, n)
+	x.bySegment, x.byEnding, x.byStart = make(map[string]int32, n/2), map[string]int32{}, map[string]int32{}
+}
+
+// addAll adds patterns that are separated by blanks.
+func (x *pathIndex) addAll(kind, list string) {
+	for list != "" {
+		var glob string
+		glob, list = nextWord(list)
+		x.add(pattern{kind, glob})
+	}
+}
+
 func (x *pathIndex) add(p pattern) {
 	if x.bySegment == nil {
-		x.bySegment, x.byEnding, x.byStart = map[string][]pattern{}, map[string][]pattern{}, map[string][]pattern{}
+		x.room(1)
 	}
-	segments := strings.Split(strings.ToLower(p.glob), "/")
-	for i := len(segments) - 1; i >= 0; i-- {
-		if s := segments[i]; s != "" && s != "~" && !strings.Contains(s, "*") {
-			x.bySegment[s] = append(x.bySegment[s], p)
+	x.all = append(x.all, p)
+	n := int32(len(x.all))
+	glob := lowerASCII(p.glob)
+	for rest := glob; rest != ""; {
+		slash := strings.LastIndexByte(rest, '/')
+		s := rest[slash+1:]
+		rest = rest[:max(slash, 0)]
+		if s != "" && s != "~" && strings.IndexByte(s, '*') < 0 {
+			x.put(x.bySegment, s, n)
 			return
 		}
 	}
-	last := segments[len(segments)-1]
-	if dot := strings.LastIndexByte(last, '.'); dot > 0 && !strings.Contains(last[dot:], "*") {
-		x.byEnding[last[dot:]] = append(x.byEnding[last[dot:]], p)
-		return
+	last := glob[strings.LastIndexByte(glob, '/')+1:]
+	dot := strings.LastIndexByte(last, '.')
+	switch {
+	case dot > 0 && strings.IndexByte(last[dot:], '*') < 0:
+		x.put(x.byEnding, last[dot:], n)
+	case len(last) > startLength && strings.IndexByte(last[:startLength], '*') < 0:
+		x.put(x.byStart, last[:startLength], n)
+	default:
+		x.next = append(x.next, 0)
+		x.others = append(x.others, n)
 	}
-	if len(last) > startLength && !strings.Contains(last[:startLength], "*") {
-		x.byStart[last[:startLength]] = append(x.byStart[last[:startLength]], p)
-		return
-	}
-	x.others = append(x.others, p)
+}
+
+func (x *pathIndex) put(m map[string]int32, key string, n int32) {
+	x.next = append(x.next, m[key])
+	m[key] = n
 }
 
 func (x *pathIndex) classify(path, home string) Class {
 	var c Class
-	try := func(list []pattern) {
-		for i := range list {
-			if p := &list[i]; !c.has(p.kind) && Match(p.glob, path, home) {
+	try := func(n int32) {
+		for ; n != 0; n = x.next[n-1] {
+			if p := &x.all[n-1]; !c.has(p.kind) && Match(p.glob, path, home) {
 				c.set(p.kind)
 			}
 		}
@@ -232,10 +279,8 @@ func (x *pathIndex) classify(path, home string) Class {
 		if segment == "" {
 			continue
 		}
-		segment = strings.ToLower(segment)
-		if list := x.bySegment[segment]; list != nil {
-			try(list)
-		}
+		segment = lowerASCII(segment)
+		try(x.bySegment[segment])
 		if rest == "" {
 			if dot := strings.LastIndexByte(segment, '.'); dot >= 0 {
 				try(x.byEnding[segment[dot:]])
@@ -245,7 +290,9 @@ func (x *pathIndex) classify(path, home string) Class {
 			}
 		}
 	}
-	try(x.others)
+	for _, n := range x.others {
+		try(n)
+	}
 	return c
 }
 
@@ -289,12 +336,15 @@ func (c *Catalog) HostKind(host string) string {
 }
 
 func (t *tables) loadHosts() error {
-	return statements("hosts", hostsText, func(w []string) error {
-		if len(w) < 3 || w[0] != "host" || w[1] != "multi-tenant" && w[1] != "resolver" {
+	return statements("hosts", hostsText, func(word, rest string) error {
+		kind, rest := nextWord(rest)
+		if word != "host" || kind != "multi-tenant" && kind != "resolver" || rest == "" {
 			return fmt.Errorf("want `host multi-tenant PATTERN…` or `host resolver PATTERN…`")
 		}
-		for _, glob := range w[2:] {
-			t.hosts = append(t.hosts, pattern{w[1], strings.ToLower(glob)})
+		for rest != "" {
+			var glob string
+			glob, rest = nextWord(rest)
+			t.hosts = append(t.hosts, pattern{kind, lowerASCII(glob)})
 		}
 		return nil
 	})

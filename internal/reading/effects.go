@@ -290,7 +290,7 @@ func (w *walker) rate(c *Call, s *scope) {
 		}
 	}
 	for _, p := range c.Paths.Deletes {
-		floor(irreplaceable(p, w.place.Cwd, home) || !within(p, w.place.Cwd), detail.Critical)
+		floor(irreplaceable(p, w.place.Cwd, home) || known(p) && !within(p, w.place.Cwd), detail.Critical)
 	}
 	for _, p := range c.Paths.Writes {
 		floor(device(p) && !notFile(p), detail.Critical)
@@ -329,6 +329,9 @@ func within(p, folder string) bool {
 	}
 	return folder != "" && (p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/"))
 }
+
+// known reports whether a path says where it lies.
+func known(p string) bool { return p != "" && p[0] != '$' && !strings.HasPrefix(p, "…") }
 
 // irreplaceable reports whether deleting the path takes everything: a root, a
 // home, the working directory or what contains it, a repository.

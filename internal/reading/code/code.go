@@ -58,7 +58,8 @@ type Lang uint8
 // The languages. SQL stands for any dialect and is complete only where the
 // dialects agree; Postgres has the backslash commands of psql, MySQL those of
 // the mysql client, SQLite the dot commands of sqlite3. Ed is the script of ed
-// or red; Vim holds Ex commands as after vim -c and in ex scripts.
+// or red; Vim holds Ex commands as after vim -c and in ex scripts. Tcl stands for
+// expect too.
 const (
 	_ Lang = iota
 	Sed
@@ -82,6 +83,12 @@ const (
 	Yq
 	Bc
 	Dc
+	AppleScript
+	Elisp
+	Tcl
+	R
+	Julia
+	Elixir
 	langs
 )
 
@@ -90,6 +97,7 @@ const (
 var names = [langs]string{
 	"", "sed", "awk", "python", "perl", "ruby", "node", "php", "lua", "sql", "postgres", "mysql", "sqlite",
 	"mongo", "redis", "ed", "vim", "gdb", "jq", "yq", "bc", "dc",
+	"applescript", "elisp", "tcl", "r", "julia", "elixir",
 }
 
 // String gives the lower-case name, "unknown" for a value that is no language.
@@ -104,7 +112,7 @@ func (l Lang) String() string {
 // that no finding is complete.
 func (l Lang) General() bool {
 	switch l {
-	case Python, Perl, Ruby, Node, PHP, Lua:
+	case Python, Perl, Ruby, Node, PHP, Lua, AppleScript, Elisp, Tcl, R, Julia, Elixir:
 		return true
 	}
 	return false
@@ -175,6 +183,18 @@ func read(lang Lang, text string, nest int) Finding {
 		readPHP(&f, text, nest)
 	case Lua:
 		readLua(&f, text, nest)
+	case AppleScript:
+		readAppleScript(&f, text, nest)
+	case Elisp:
+		readElisp(&f, text, nest)
+	case Tcl:
+		readTcl(&f, text, nest)
+	case R:
+		readR(&f, text, nest)
+	case Julia:
+		readJulia(&f, text, nest)
+	case Elixir:
+		readElixir(&f, text, nest)
 	}
 	f.Complete = f.Complete && !f.Starts && !slices.ContainsFunc(f.Shell, open)
 	return f

@@ -314,7 +314,7 @@ func (p node) network(name string, args []span) bool {
 // only.
 func (p node) method(i int, args []span) {
 	switch name := p.toks[i].text; name {
-	case "execSync":
+	case "execSync", "doShellScript":
 		p.shellArg(args, 0)
 	case "spawnSync", "execFileSync", "execFile", "spawn":
 		p.spawn(args)

@@ -154,7 +154,7 @@ func (s *script) split(from, to int) []span {
 	start := from
 	for i := from; i < to; i++ {
 		switch t := s.toks[i]; {
-		case t.is(",") || s.lang == Perl && t.is("=>"):
+		case t.is(",") || s.lang == Perl && t.is("=>") || s.lang == Julia && t.is(";"):
 			out = append(out, span{start, i})
 			start = i + 1
 		case t.kind == tokOp && t.mate > i:
@@ -231,6 +231,9 @@ func (s *script) operand(i int) (string, bool) {
 // something else with a string than to join it.
 func (s *script) template(a span) (string, bool) {
 	a = s.trim(a)
+	if s.lang == R && s.toks[a.from].named("paste", "paste0") && s.toks[a.from+1].is("(") && s.toks[a.from+1].mate == a.to-1 {
+		return s.pasted(a.from)
+	}
 	if s.toks[a.from].named("sprintf", "format") && s.toks[a.from+1].is("(") && s.toks[a.from+1].mate == a.to-1 {
 		args := s.args(a.from, false)
 		if len(args) == 0 {
@@ -298,6 +301,26 @@ func (s *script) template(a span) (string, bool) {
 		}
 	}
 	return b.String(), b.Len() > 0
+}
+
+// pasted gives the text that paste of R makes.
+func (s *script) pasted(i int) (string, bool) {
+	sep := ""
+	if s.toks[i].text == "paste" {
+		sep = " "
+	}
+	parts := []string(nil)
+	for _, a := range s.args(i, false) {
+		if s.toks[s.trim(a).from+1].is("=") {
+			return "", false // another separator
+		}
+		text, ok := s.str(a)
+		if !ok {
+			text = string(Hole)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, sep), len(parts) > 0
 }
 
 // verbs puts holes in the place of what a format says with percent signs.

@@ -216,7 +216,7 @@ func (v *vimScript) write(arg string, bang bool) {
 		return
 	}
 	append := strings.TrimLeft(strings.TrimPrefix(arg, ">>"), " ")
-	literal := append != "" && !strings.ContainsAny(append, "%#`*?+|$~\\<{[\x16")
+	literal := append != "" && !strings.ContainsAny(append, "%#`*?+|$~\\<{[\"\x16")
 	v.writes(append, literal)
 	v.sure = v.sure && (literal || append == "")
 }

@@ -148,6 +148,9 @@ func (c claim) missing(e event) map[class]string {
 		if !c.names(e, name) {
 			found[faultProgram] = name
 		}
+		if strings.HasPrefix(e.Path, workDir+"/") && !e.Fresh && !e.planted() && !c.Executes {
+			found[faultProgram] = "of the project"
+		}
 		if effect := c.understated(e, name); effect != "" {
 			found[faultEffect] = name + " " + effect
 		}
@@ -156,6 +159,9 @@ func (c claim) missing(e event) map[class]string {
 			found[faultNetwork] = e.by()
 		}
 	case opRead:
+		if strings.HasSuffix(e.Path, ".so") && !c.Executes && c.ReadOnly && !claims(c.Reading, e.Path, false) {
+			found[faultProgram] = "library"
+		}
 		if !c.More && !e.ignored() && !claims(c.Reading, e.Path, false) && !claims(c.Writing, e.Path, false) {
 			found[faultRead] = e.by()
 		}

@@ -284,6 +284,7 @@ func TestHostile(t *testing.T) {
 	for _, text := range g.tricks {
 		lines = append(lines, sample{text: text})
 	}
+	lines = append(lines, ownLines(t, "attacks.txt")...)
 	j.report(t, j.check(t, lines, readVogt()), readVogt())
 }
 

@@ -22,19 +22,19 @@ type sample struct {
 // VOGT_READ_CORPUS names.
 func samples(t *testing.T) []sample {
 	t.Helper()
-	all := ownLines(t)
+	all := ownLines(t, "lines.txt")
 	if name := os.Getenv("VOGT_READ_CORPUS"); name != "" {
 		all = append(all, corpus(t, name)...)
 	}
 	return all
 }
 
-// ownLines reads testdata/lines.txt: "# " begins a comment, "## " a section, ␤
+// ownLines reads a file of testdata: "# " begins a comment, "## " a section, ␤
 // stands for a line's end within a line. What is in sections whose name begins
 // with "blind" cannot be known from the text.
-func ownLines(t *testing.T) []sample {
+func ownLines(t *testing.T, name string) []sample {
 	t.Helper()
-	data, err := os.ReadFile("testdata/lines.txt")
+	data, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func ownLines(t *testing.T) []sample {
 			blind = strings.HasPrefix(line, "## blind")
 		case line == "", strings.HasPrefix(line, "# "):
 		default:
-			all = append(all, sample{fmt.Sprintf("lines.txt:%d", i+1), strings.ReplaceAll(line, "␤", "\n"), blind})
+			all = append(all, sample{fmt.Sprintf("%s:%d", name, i+1), strings.ReplaceAll(line, "␤", "\n"), blind})
 		}
 	}
 	return all

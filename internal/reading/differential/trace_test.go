@@ -305,9 +305,13 @@ func decode(m memory, nr uintptr, a [6]uint64) []event {
 	}
 	switch kind := traced[nr]; kind {
 	case callExecve:
-		return []event{{Op: opExec, Path: m.path(here, a[0]), Argv: m.texts(a[1])}}
+		events := one(opExec, m.path(here, a[0]))
+		events[0].Argv = m.texts(a[1])
+		return events
 	case callExecveat:
-		return []event{{Op: opExec, Path: m.path(a[0], a[1]), Argv: m.texts(a[2])}}
+		events := one(opExec, m.path(a[0], a[1]))
+		events[0].Argv = m.texts(a[2])
+		return events
 	case callOpen, callOpenat, callOpenat2, callCreat:
 		return opened(m, kind, a, one)
 	case callMake:
