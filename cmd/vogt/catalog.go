@@ -83,7 +83,7 @@ func newCatalogShowCommand(e *env) *cobra.Command {
 			if !ok {
 				own, err := config.ReadRootOwned(filepath.Join(local.Folder, filepath.Base(args[0])))
 				if err != nil {
-					return fmt.Errorf("%s is not in the catalog; `vogt catalog list` names what is, docs/catalog.md tells how to add it", args[0])
+					return withCode(exitMismatch, fmt.Errorf("%s is not in the catalog; `vogt catalog list` names what is, docs/catalog.md tells how to add it", args[0]))
 				}
 				text = string(own)
 			}
@@ -111,7 +111,7 @@ better, test it, and install it as /etc/vogt/catalog/NAME.`,
 			}
 			name, text, err := shapes.Entry(file)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return withCode(exitMismatch, fmt.Errorf("%s: %w", args[0], err))
 			}
 			return e.print(map[string]string{"name": name, "digest": shapes.Digest(file), "text": text}, func(w io.Writer) error {
 				_, err := io.WriteString(w, text)
@@ -138,7 +138,7 @@ func newCatalogTestCommand(e *env) *cobra.Command {
 				}
 			}
 			if failed > 0 {
-				return fmt.Errorf("%d problems", failed)
+				return withCode(exitMismatch, fmt.Errorf("%d problems", failed))
 			}
 			return nil
 		}),

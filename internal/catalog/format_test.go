@@ -79,6 +79,7 @@ func TestParseRefuses(t *testing.T) {
 		{with("command c\naka c"), `f:6: "c" is the name of another command`},
 		{with("command c\ncommand d\naka e c"), `f:7: "c" is the name of another command`},
 		{with("command c d\ncommand c e\naka d"), `f:7: "c d" is the name of another command`},
+		{with("form a : inert :\ncommand c d"), `f:6: command c d: there is no section for "c", so it would never be found`},
 		{with("form a : inert :\ncommand c\nlike d"), "f:6: `like d`: there is no such command"},
 		{with("form a : inert :\ncommand c\nlike d  e"), "f:6: `like d e`: there is no such command"},
 
@@ -443,7 +444,7 @@ form run : inert :
 			{"x -n a one", "x.one : none : -n text:a"},
 			{"x -n one", "x : unsettled : -n text:one"},
 			{"x -n <>", "x : unsettled : -n text:<>"},
-			{"x -n <*>", "x : opaque unsettled : -n text:<*> : a word that is not literal may be an option"},
+			{"x -n <*>", "x : opaque unsettled : -n text:<*> : no subcommand is given"},
 			{"x -n <*> one", "x.one : opaque : -n text:<*> : a word that is not literal may be an option"},
 			{"x -z", "x : opaque unsettled : : the option is not in the catalog (-z)"},
 		},

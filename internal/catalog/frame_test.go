@@ -172,6 +172,12 @@ form run : inert : read...
 		}},
 		{"modern", "parser modern\n" + body, []call{
 			{"x p -ab --output=f", "x : writes privilege : --output write:f, read:p"},
+			{"x -o=f", "x : writes : -o write:f"},
+			{"x -bo=f", "x : writes : -o write:f"},
+			{"x -o==f", "x : writes : -o write:=f"},
+			{"x -of=g", "x : writes : -o write:f=g"},
+			{"x -o= p", "x : writes : -o write:, read:p"},
+			{"x -i=s", "x : destructive : -i text:s"},
 			{"x --out=f", "x : opaque : : " + unlisted + " (--out=f)"},
 			{"x --out f", "x : opaque : read:f : " + unlisted + " (--out)"},
 			{"x --all=on p", "x : privilege : read:p"},
@@ -340,8 +346,8 @@ func TestTraits(t *testing.T) {
 			{"x ti a", "x : none : read:a"},
 			{"x f", "x : none :"},
 			{"x t -- -c", "x : none : read:-c"},
-			{"x te -c", "x : none : read:-c"},
-			{"x tp a b c", "x : none : -p text:a, -p read:b, read:c"},
+			{"x te -c", "x.make : writes executes opaque : : the option takes more than one word (te)"},
+			{"x tp a b c", "x : opaque : read:a, read:b, read:c : the option takes more than one word (tp)"},
 			{"x -- tf", "x : none : read:tf"},
 			{"x tf <> b", "x : none : -f read:<>, read:b"},
 			{"x tf <*>", "x : opaque : -f read:<*> : a word that is not literal may be an option"},
@@ -351,6 +357,15 @@ func TestTraits(t *testing.T) {
 			{"x ''", "x : none : read:"},
 			{"x", "x : none :"},
 		}},
+		{"dash-stdout", "parser getopt dash-stdout\n-o =write\n-e =empty\n-d =delete\n-r =remote-write\nform run : inert : read? write?", []call{
+			{"x -o -", "x : none : -o write:-"},
+			{"x -o- a -", "x : none : -o write:-, read:a, write:-"},
+			{"x -e - -r -", "x : none : -e empty:-, -r remote-write:-"},
+			{"x -d -", "x : writes destructive : -d delete:-"},
+			{"x -o ./-", "x : writes : -o write:./-"},
+			{"x -o -<>", "x : writes : -o write:-<>"},
+		}},
+		{"versioned", "parser getopt versioned\nform run : inert :", []call{{"x3.1", "x : none :"}}},
 		{"short-commands", `parser getopt short-commands
 command address
 form run : inert :
@@ -406,7 +421,7 @@ form run : inert :
 			{"x -p", "x : network :"},
 			{"x -pz", "x : none : -p text:z"},
 			{"x -w a", "x : writes privilege : -w write:a"},
-			{"x -w-", "x : privilege : -w write:-"},
+			{"x -w-", "x : writes privilege : -w write:-"},
 			{"x -w /dev/null", "x : privilege : -w write:/dev/null"},
 			{"x -w /dev/<>", "x : writes privilege : -w write:/dev/<>"},
 			{"x -w /dev/stdout", "x : privilege : -w write:/dev/stdout"},
@@ -437,7 +452,7 @@ form run : inert :
 			{"x -d p", "x : none : -d chdir:p"},
 			{"x -e u", "x : network : -e url:u"},
 			{"x -f h:p", "x : writes : -f remote-write:h:p"},
-			{"x -f -", "x : none : -f remote-write:-"},
+			{"x -f -", "x : writes : -f remote-write:-"},
 			{"x -g p", "x : executes : -g config:p"},
 			{"x -h p", "x : executes : -h plugin:p"},
 			{"x -i p", "x : executes : -i script:p"},
@@ -663,7 +678,8 @@ func TestOperands(t *testing.T) {
 			{"x a", "x : writes : write:a"},
 			{"x a b", "x : writes : read:a, write:b"},
 			{"x a b c", "x : writes : read:a, read:b, write:c"},
-			{"x a -", "x : none : read:a, write:-"},
+			{"x a -", "x : writes : read:a, write:-"},
+			{"x a /dev/null", "x : none : read:a, write:/dev/null"},
 			{"x -- a <>", "x : writes : read:a, write:<>"},
 			{"x -- a <*>", "x : writes : read:a, write:<*>"},
 			{"x -- <*> /dev/null", "x : writes : read:<*>, write:/dev/null"},
@@ -693,15 +709,16 @@ func TestOperands(t *testing.T) {
 			{"x -- <*> ls", "x : privilege opaque : text:<*>, command:ls : the word may be none or several (<*>)"},
 			{"x -- 5 <*> ls", "x : privilege opaque : text:5, command:<*>_ls : the word may be none or several (<*>)"},
 			{"x -- 5 ls <*>", "x : privilege : text:5, command:ls_<*>"},
-			{"x -n <*> 5 ls", "x : privilege opaque : -n text:<*>, text:5, command:ls : the word may be none or several (<*>)"},
+			{"x -n <*> 5 ls", "x : privilege opaque : -n text:<*>, text:5, command:ls : the value of an option may be several words"},
 		}},
 		{"a command, all options known", "parser getopt all-options\n-n =text\nform run : inert : command...", []call{
 			{"x -n 1 ls a", "x : none : -n text:1, command:ls_a"},
 			{"x -n <> ls", "x : none : -n text:<>, command:ls"},
-			{"x -n<> ls", "x : none : -n text:<>, command:ls"},
-			{"x -n <*> ls", "x : opaque : -n text:<*>, command:ls : the word may be none or several (<*>)"},
-			{"x -n<*> ls", "x : opaque : -n text:<*>, command:ls : the word may be none or several (-n<*>)"},
-			{"x -n a<?> ls", "x : opaque : -n text:a<?>, command:ls : the word may be none or several (a<?>)"},
+			{"x -n<> ls", "x : opaque : -n text:<>, command:ls : the value of an option may be several words"},
+			{"x -n1<> ls", "x : none : -n text:1<>, command:ls"},
+			{"x -n <*> ls", "x : opaque : -n text:<*>, command:ls : the value of an option may be several words"},
+			{"x -n<*> ls", "x : opaque : -n text:<*>, command:ls : the value of an option may be several words"},
+			{"x -n a<?> ls", "x : opaque : -n text:a<?>, command:ls : the value of an option may be several words"},
 		}},
 		{"a command and options anywhere", "parser getopt anywhere\n-v : write\nform run : inert : command...", []call{
 			{"x ls -v", "x : writes : command:ls_-v"},
@@ -714,7 +731,7 @@ func TestOperands(t *testing.T) {
 			{"x =a ls", "x : none : command:=a_ls"},
 			{"x a-b=c ls", "x : none : assign:a-b=c, command:ls"},
 			{"x -- A=<> ls", "x : none : assign:A=<>, command:ls"},
-			{"x -- A=<*> ls", "x : opaque : assign:A=<*>, command:ls : the word may be none or several (A=<*>)"},
+			{"x -- A=<*> ls", "x : opaque : assign:A=<*>, command:ls : the value of an option may be several words"},
 			{"x -- <> ls", "x : none : command:<>_ls"},
 		}},
 		{"shell text", "parser getopt\n-a : write\nform one when operands 1 : inert : shell\nform run : inert : shell...", []call{
@@ -812,7 +829,7 @@ func TestDoubt(t *testing.T) {
 			{"x -n 1", "x.none : writes : -n text:1"},
 			{"x -n <> a", "x.some : none : -n text:<>, read:a"},
 			{"x -n <*> a", "x.none : writes opaque : -n text:<*> : more operands than the catalog knows (a)"},
-			{"x -n <*> a b", "x.some : none : -n text:<*>, read:a, read:b"},
+			{"x -n <*> a b", "x.some : opaque : -n text:<*>, read:a, read:b" + mayBeOption},
 		}},
 		{"a value that is several words changes which operand is which", "parser getopt all-options\n-n =text\nform up when operand 1 is stop : write : text...\nform run : inert : text...", []call{
 			{"x -n <> start", "x : none : -n text:<>, text:start"},
@@ -821,8 +838,8 @@ func TestDoubt(t *testing.T) {
 		{"subcommands", "parser getopt all-options\n-g =text\nform run : inert :\ncommand a\nform run : inert : text...\ncommand a b\nform run : destroy :\ncommand c\nform run : inert : text...", []call{
 			{"x <>", "x : opaque : : the subcommand is not literal (<>)"},
 			{"x a<>", "x : opaque : : the subcommand is not literal (a<>)"},
-			{"x -g <*>", "x : opaque : -g text:<*>" + mayBeOption},
-			{"x -g <*> a", "x.a : opaque : -g text:<*>" + mayBeOption},
+			{"x -g <*>", "x : opaque : -g text:<*> : a word that is not literal may be a subcommand"},
+			{"x -g <*> a", "x.a : opaque : -g text:<*> : a word that is not literal may be a subcommand"},
 			{"x a <>", "x.a : opaque : text:<> : the subcommand is not literal (<>)"},
 			{"x a b<>", "x.a : opaque : text:b<> : the subcommand is not literal (b<>)"},
 			{"x a z<>", "x.a : none : text:z<>"},
@@ -838,6 +855,55 @@ func TestDoubt(t *testing.T) {
 			{"x if=<>", "x : none : if= read:<>"},
 			{"x of<>", "x : opaque : : more operands than the catalog knows (of<>)"},
 			{"x <>", "x : opaque : : more operands than the catalog knows (<>)"},
+		}},
+	})
+}
+
+// What a shell hides may be nothing at all, the end of the options, or the
+// value that swallows the word behind it.
+func TestHidden(t *testing.T) {
+	const mayBeOption = " : a word that is not literal may be an option"
+	readTable(t, []entryCalls{
+		{"an empty value takes the next word", "parser getopt all-options\n-n =text\n-i [=text]\n--name =text\nform run : inert : command...", []call{
+			{"x -n<> ls rm", "x : opaque : -n text:<>, command:ls_rm : the value of an option may be several words"},
+			{"x -na<> ls rm", "x : none : -n text:a<>, command:ls_rm"},
+			{"x -i<> ls rm", "x : none : -i text:<>, command:ls_rm"},
+			{"x --name=<> ls rm", "x : none : --name text:<>, command:ls_rm"},
+		}},
+		{"an option that makes the form hold is swallowed", "parser getopt all-options\n-n =text\n-V\nform help when -V : inert : text...\nform run : write : text...", []call{
+			{"x <> -V", "x.help : opaque : text:<>" + mayBeOption},
+			{"x -n <*> -V", "x.help : opaque : -n text:<*>" + mayBeOption},
+			{"x -n<> -V", "x.help : opaque : -n text:<>" + mayBeOption},
+			{"x -V a<>", "x.help : none : text:a<>"},
+		}},
+		{"the end of the options makes an operand of it", "parser getopt all-options\n-V\nform help when -V : inert :\nform run : write : text...", []call{
+			{"x -<> -V", "x.help : opaque : : more operands than the catalog knows (-<>)"},
+		}},
+		{"a long option of one dash", "parser getopt all-options anywhere\n-c =text\n-classpath =plugin\nform run : inert : text...", []call{
+			{"x -classpath a", "x : executes : -classpath plugin:a"},
+			{"x -classx a", "x : none : -c text:lassx, text:a"},
+			{"x -class<> a", "x : opaque : text:a : the word may be any option (-class<>)"},
+			{"x -clax<> a", "x : none : -c text:lax<>, text:a"},
+		}},
+		{"options that begin otherwise", "parser getopt all-options\n+r -R : write\n+* : exec\noption up : destroy\nform run : inert : text...", []call{
+			{"x +r", "x : writes :"},
+			{"x +<>", "x : executes :"},
+			{"x u<>", "x : opaque : text:u<>" + mayBeOption},
+			{"x a<>", "x : none : text:a<>"},
+		}},
+		{"options with a plus", "parser getopt all-options\n+r : write\nform run : inert : text...", []call{
+			{"x +<>", "x : opaque : text:+<>" + mayBeOption},
+			{"x +<?>", "x : opaque : text:+<?>" + mayBeOption},
+			{"x +x<>", "x : none : text:+x<>"},
+		}},
+		{"options with a slash", "parser dos all-options\n/r : write\nform run : inert : text...", []call{
+			{"x /<>", "x : opaque : text:/<>" + mayBeOption},
+			{"x /r<>", "x : opaque : : the word may be any option (/r<>)"},
+		}},
+		{"a pattern may be several words", "parser single all-options\nform one when operands 1 : inert : read\nform two : inert : read code:sql...", []call{
+			{"x a", "x.one : none : read:a"},
+			{"x a b", "x.two : none : read:a, code:sql:b"},
+			{"x a<?>", "x.two : opaque : read:a<?> : the word may be none or several (a<?>)"},
 		}},
 	})
 }

@@ -98,10 +98,17 @@ func sections(b *strings.Builder, ops []operation) error {
 			}
 		}
 		path := strings.Join(op.Command, " ")
-		if byCommand[path] == nil {
+		if _, ok := byCommand[path]; !ok {
 			order = append(order, path)
 		}
 		byCommand[path] = append(byCommand[path], op)
+		for parent := path; strings.Contains(parent, " "); {
+			parent = parent[:strings.LastIndexByte(parent, ' ')]
+			if _, ok := byCommand[parent]; !ok {
+				order = append(order, parent)
+				byCommand[parent] = nil // without a form it is opaque by itself
+			}
+		}
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
 	slices.SortStableFunc(order, func(a, b string) int { return min(len(a), 1) - min(len(b), 1) })

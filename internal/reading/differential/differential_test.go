@@ -276,23 +276,27 @@ func TestGenerated(t *testing.T) {
 // Nothing happens in the lines that use how bash evaluates, each of them once.
 func TestHostile(t *testing.T) {
 	j := newJail(t, workers())
-	var lines []sample
+	var all []sample
 	g := newGrammar(seed)
 	for _, kind := range g.hostile {
-		lines = append(lines, sample{text: kind.write(g)})
+		all = append(all, sample{text: kind.write(g)})
 	}
 	for _, text := range g.tricks {
-		lines = append(lines, sample{text: text})
+		all = append(all, sample{text: text})
 	}
-	lines = append(lines, ownLines(t, "attacks.txt")...)
-	j.report(t, j.check(t, lines, readVogt()), readVogt())
+	start := time.Now()
+	sum := j.check(t, all, readVogt())
+	t.Logf("%d lines ran in %s", sum.run, time.Since(start).Round(time.Millisecond))
+	j.report(t, sum, readVogt())
 }
 
 // Nothing happens in written lines that reading does not claim, and it claims
 // to know most of them.
 func TestSamples(t *testing.T) {
 	j := newJail(t, workers())
+	start := time.Now()
 	sum := j.check(t, samples(t), readVogt())
+	t.Logf("%d lines ran in %s", sum.run, time.Since(start).Round(time.Millisecond))
 	j.report(t, sum, readVogt())
 	t.Logf("of %d samples that can be known, %d are claimed and %d opaque", sum.samples, sum.sampleComplete, sum.sampleOpaque)
 	if sum.sampleComplete*100 < sum.samples*minClaimed || sum.sampleOpaque*100 >= sum.samples*maxOpaque {

@@ -3,8 +3,23 @@ package differential
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+
+	_ "embed"
 )
+
+//go:embed testdata/attacks.txt
+var attackLines string
+
+// attacks are the lines of testdata/attacks.txt.
+func attacks() []string {
+	var texts []string
+	for _, s := range lines("attacks.txt", attackLines) {
+		texts = append(texts, s.text)
+	}
+	return texts
+}
 
 // grammar writes command lines. The same seed gives the same lines.
 type grammar struct {
@@ -17,7 +32,7 @@ type grammar struct {
 }
 
 func newGrammar(from uint64) *grammar {
-	return &grammar{rng: rand.New(rand.NewPCG(from, 20260101)), made: map[string]int{}, hostile: hostile(), tricks: tricks()}
+	return &grammar{rng: rand.New(rand.NewPCG(from, 20260101)), made: map[string]int{}, hostile: hostile(), tricks: slices.Concat(tricks(), attacks())}
 }
 
 // production is one way to write something, with its share.
@@ -241,45 +256,45 @@ func preludes() []production {
 func hostile() []production {
 	var all []production
 	for _, text := range []string{
-		`x='a[$(CMD)]'; echo $((x))`, `x='a[$(CMD)]'; ((x))`, `x='a[$(CMD)]'; let x+1`, `x='a[$(CMD)]'; [[ $x -eq 0 ]]`, `x='a[$(CMD)]'; [[ x -gt 1 ]]`,
-		`x='a[$(CMD)]'; declare -i y=x`, `x='a[$(CMD)]'; y=abc; echo ${y:x}`, `x='a[$(CMD)]'; echo ${y[x]}`, `x='a[$(CMD)]'; y[x]=1`,
-		`x='a[$(CMD)]'; [ -v "$x" ]`, `x='a[$(CMD)]'; test -v "$x"`, `x='a[$(CMD)]'; [[ -v $x ]]`, `x='a[$(CMD)]'; printf -v "$x" 1`, `x='a[$(CMD)]'; read "$x" <<< 1`,
-		`x='a[$(CMD)]'; unset "$x"`, `x='a[$(CMD)]'; declare -n r=$x; r=1`, `x='a[$(CMD)]'; declare -n r=$x; echo $r`, `x='a[$(CMD)]'; echo ${!x}`, `x='a[$(CMD)]'; for ((i=x;0;)); do :; done`,
-		`x='a[$(CMD)]'; wait -n -p "$x"`, `x='a[$(CMD)]'; mapfile -t "$x" <<< 1`, `x='a[$(CMD)]'; getopts a "$x" -a`, `x='a[$(CMD)]'; declare "$x"=1`, `x='a[$(CMD)]'; export "$x"`,
-		`x='a[$(CMD)]'; s=$((1+x))`, `x='a[$(CMD)]'; echo $[x]`, `x='a[$(CMD)]'; echo ${a:0:x}`, `x='a[$(CMD)]'; local=1; f() { local -i z=$x; }; f`, `x='a[$(CMD)]'; typeset -i z; z=$x`,
-		`x='a[$(CMD)]'; (( y = x ? 1 : 2 ))`, `x='a[$(CMD)]'; echo {1..$x}`, `x='a[$(CMD)]'; return $x`, `x='a[$(CMD)]'; exit $x`, `x='a[$(CMD)]'; shift $x`, `x='a[$(CMD)]'; test "$x" -eq 1`,
+		`x='a[$(‹›)]'; echo $((x))`, `x='a[$(‹›)]'; ((x))`, `x='a[$(‹›)]'; let x+1`, `x='a[$(‹›)]'; [[ $x -eq 0 ]]`, `x='a[$(‹›)]'; [[ x -gt 1 ]]`,
+		`x='a[$(‹›)]'; declare -i y=x`, `x='a[$(‹›)]'; y=abc; echo ${y:x}`, `x='a[$(‹›)]'; echo ${y[x]}`, `x='a[$(‹›)]'; y[x]=1`,
+		`x='a[$(‹›)]'; [ -v "$x" ]`, `x='a[$(‹›)]'; test -v "$x"`, `x='a[$(‹›)]'; [[ -v $x ]]`, `x='a[$(‹›)]'; printf -v "$x" 1`, `x='a[$(‹›)]'; read "$x" <<< 1`,
+		`x='a[$(‹›)]'; unset "$x"`, `x='a[$(‹›)]'; declare -n r=$x; r=1`, `x='a[$(‹›)]'; declare -n r=$x; echo $r`, `x='a[$(‹›)]'; echo ${!x}`, `x='a[$(‹›)]'; for ((i=x;0;)); do :; done`,
+		`x='a[$(‹›)]'; wait -n -p "$x"`, `x='a[$(‹›)]'; mapfile -t "$x" <<< 1`, `x='a[$(‹›)]'; getopts a "$x" -a`, `x='a[$(‹›)]'; declare "$x"=1`, `x='a[$(‹›)]'; export "$x"`,
+		`x='a[$(‹›)]'; s=$((1+x))`, `x='a[$(‹›)]'; echo $[x]`, `x='a[$(‹›)]'; echo ${a:0:x}`, `x='a[$(‹›)]'; local=1; f() { local -i z=$x; }; f`, `x='a[$(‹›)]'; typeset -i z; z=$x`,
+		`x='a[$(‹›)]'; (( y = x ? 1 : 2 ))`, `x='a[$(‹›)]'; echo {1..$x}`, `x='a[$(‹›)]'; return $x`, `x='a[$(‹›)]'; exit $x`, `x='a[$(‹›)]'; shift $x`, `x='a[$(‹›)]'; test "$x" -eq 1`,
 		`read x < evil.txt; echo $((x))`, `x=$(cat evil.txt); [[ $x -eq 1 ]]`, `read -r n < evil.txt; ((n++))`, `mapfile -t l < evil.txt; echo $((l[0]))`, `while read n; do echo $((n)); done < evil.txt`,
-		`x='$(CMD)'; echo ${x@P}`, `x='$(CMD)'; echo "${x@P}"`, `PS4='$(CMD)'; set -x; :`, `PS4='$(CMD) ' bash -xc :`, `export PS4='$(CMD)'; bash -x -c true`, `x='CMD'; $x`, `x='CMD'; eval $x`, `x='CMD'; "$x"`,
-		`x='CMD'; bash -c "$x"`, `x='CMD'; sh <<< "$x"`, `export x='CMD'; bash -c 'eval "$x"'`, `mapfile -C 'CMD #' -c 1 l < a.txt`, `readarray -C "touch" -c 1 l < a.txt`,
-		`hash -p /usr/bin/touch ls; ls p`, `hash -p ./script.sh cat; cat a.txt`, `command_not_found_handle() { CMD; }; nosuch`, `command_not_found_handle() { "$@"; touch p; }; nosuch x`,
-		`BASH_ENV=lib.sh bash -c :`, `BASH_ENV=./lib.sh sh -c :`, `ENV=lib.sh sh -ic :`, `export BASH_ENV=lib.sh; bash -c true`, `BASH_ENV='$(CMD)' bash -c :`, `env BASH_ENV=lib.sh bash -c :`,
+		`x='$(‹›)'; echo ${x@P}`, `x='$(‹›)'; echo "${x@P}"`, `PS4='$(‹›)'; set -x; :`, `PS4='$(‹›) ' bash -xc :`, `export PS4='$(‹›)'; bash -x -c true`, `x='‹›'; $x`, `x='‹›'; eval $x`, `x='‹›'; "$x"`,
+		`x='‹›'; bash -c "$x"`, `x='‹›'; sh <<< "$x"`, `export x='‹›'; bash -c 'eval "$x"'`, `mapfile -C '‹› #' -c 1 l < a.txt`, `readarray -C "touch" -c 1 l < a.txt`,
+		`hash -p /usr/bin/touch ls; ls p`, `hash -p ./script.sh cat; cat a.txt`, `command_not_found_handle() { ‹›; }; nosuch`, `command_not_found_handle() { "$@"; touch p; }; nosuch x`,
+		`BASH_ENV=lib.sh bash -c :`, `BASH_ENV=./lib.sh sh -c :`, `ENV=lib.sh sh -ic :`, `export BASH_ENV=lib.sh; bash -c true`, `BASH_ENV='$(‹›)' bash -c :`, `env BASH_ENV=lib.sh bash -c :`,
 		`PATH=.:$PATH; script.sh`, `PATH=. script.sh`, `PATH=/tmp/work:$PATH ls`, `cp script.sh ls; PATH=.:$PATH; ls`, `export PATH=$PWD:$PATH; script.sh`, `env PATH=. script.sh`, `PATH=; ls`, `unset PATH; ls`,
-		`f() { CMD; }; export -f f; bash -c f`, `ls() { CMD; }; export -f ls; bash -c 'ls'`, `env 'BASH_FUNC_ls%%=() { CMD; }' bash -c ls`, `export 'BASH_FUNC_echo%%=() { CMD; }'; bash -c 'echo hi'`,
-		`cd() { CMD; }; cd src`, `echo() { CMD; }; echo hi`, `test() { CMD; }; test -f a.txt`, `builtin() { CMD; }; builtin echo x`, `unset() { CMD; }; unset x`, `function [ { CMD; }; [ -f a.txt ]`, `exit() { CMD; }; exit`,
-		`trap 'CMD' DEBUG; :`, `trap 'CMD' ERR; false`, `trap 'CMD' EXIT`, `trap 'CMD' USR1; kill -USR1 $$`, `trap "$x CMD" 0`, `(trap 'CMD' EXIT)`, `f() { trap 'CMD' RETURN; }; f`,
-		`PROMPT_COMMAND='CMD'; :`, `PROMPT_COMMAND='CMD' bash -ic :`, `compgen -W '$(CMD)'`, `compgen -C 'CMD'`, `compgen -F f; f() { CMD; }`, `complete -C 'CMD' x; compgen -o default x`, `complete -W '$(CMD)' x`,
-		`alias x='CMD'; eval x`, `shopt -s expand_aliases; alias x='CMD'; eval x`, "shopt -s expand_aliases\nalias ls='CMD'\nls", "alias ls='CMD'\nls", `BASH_ALIASES[x]='CMD'; shopt -s expand_aliases; eval x`, `bash -O expand_aliases -c $'alias x="CMD"\nx'`,
-		`enable -f ./x.so y`, `exec -a ls touch p`, `exec -c touch p`, `builtin eval 'CMD'`, `command eval 'CMD'`, `builtin . ./lib.sh`, `command -p touch p`, `command -v touch`, `command -V CMD`, `type CMD`, `builtin command CMD`,
-		`${x:=touch} p`, `${x-touch p}`, `${x:+touch} p; x=1; ${x:+touch p}`, `: ${x:=$(CMD)}`, `: ${x:?$(CMD)}`, `echo ${x:-$(CMD)}`, `echo ${x/a/$(CMD)}`, `x=ab; echo ${x/b/$(CMD)}`, `echo ${x%%$(CMD)}`, `echo ${x#$(CMD)}`, `echo "${x^^$(CMD)}"`,
-		`y=x; x='CMD'; ${!y}`, `echo ${!BASH*}`, `echo "${a[$(CMD)]}"`, `a[$(CMD)]=1`, `declare a[$(CMD)]=1`, `declare -A h; h[$(CMD)]=1`, `declare -A h; k='$(CMD)'; h[$k]=1`, `declare -A h; k='x$(CMD)'; ((h[$k]++))`, `declare -A h; k=']; CMD'; echo $((h[$k]))`,
-		`echo $(( $(CMD) ))`, `echo $((1 + $(echo 1)))`, `echo $(( a[$(CMD)0] ))`, `(( $(CMD) ))`, `let 'a[$(CMD)]=1'`, `let "x=$(echo 1)"`, `[[ $(CMD) ]]`, `[[ -n $(CMD) && a == b ]]`, `[[ a =~ $(CMD) ]]`, `[[ 'a[$(CMD)]' -eq 0 ]]`, `[ $(CMD) ]`, `test -n "$(CMD)"`,
-		`printf '%d\n' 'a[$(CMD)]'`, `printf -v 'a[$(CMD)]' x`, `read 'a[$(CMD)]' <<< 1`, `unset 'a[$(CMD)]'`, `[ -v 'a[$(CMD)]' ]`, `declare -i n='a[$(CMD)]'`, `declare -n r='a[$(CMD)]'; r=1`, `export 'a[$(CMD)]=1'`, `local 'a[$(CMD)]=1'`, `readonly 'a[$(CMD)]=1'`, `getopts x 'a[$(CMD)]' -x`, `mapfile 'a[$(CMD)]' <<< x`, `wait -p 'a[$(CMD)]' -n`, `test -v 'a[$(CMD)]'`, `[[ -v 'a[$(CMD)]' ]]`, `[ 'a[$(CMD)]' -eq 1 ]`, `read -a 'a[$(CMD)]' <<< x`,
-		`declare -a 'a=($(CMD))'`, `declare 'a=($(CMD))'`, `declare -A 'a=([x]=$(CMD))'`, `x='($(CMD))'; declare -a a="$x"`, `typeset -a a='($(CMD))'`, `export a='($(CMD))'`, `f() { local -a a='($(CMD))'; }; f`, `x='a=($(CMD))'; declare -a "$x"`,
-		`CMD <(CMD)`, `cat <(CMD)`, `cat < <(CMD)`, `echo x > >(CMD)`, `echo x | tee >(CMD)`, `: > >(CMD)`, `diff <(CMD) <(cat a.txt)`, `exec 3< <(CMD); cat <&3`, `x=<(CMD)`, `echo "<(touch no)"`,
-		"echo `CMD`", "echo \"`CMD`\"", "echo `echo \\`CMD\\``", `echo $(CMD)`, `echo "$(CMD)"`, `echo '$(touch no)'`, `echo \$(touch no)`, `echo "\$(touch no)"`, `echo $'$(touch no)'`, `echo $"$(CMD)"`, `echo ${x:-'$(touch no)'}`, `echo "${x:-'$(CMD)'}"`, `: "$(echo "$(CMD)")"`, `echo $(<a.txt)`, `x=$(<cmds.txt); $x`, `eval "$(<cmds.txt)"`, `eval $(cat a.txt)`, `$(cat cmds.txt)`, `$(echo CMD)`, "`cat cmds.txt`", `"$(cat cmds.txt)"`,
-		`{touch,p}`, `{CMD,}`, `t{ou,xx}ch p`, `to''uch p`, `t\ouch p`, `$'\x74ouch' p`, `$'\164ouch' p`, `$'to\u0075ch' p`, `"to"'uc'h p`, `tou$()ch p`, `t${x}ouch p`, `/usr/bin/t?uch p`, `/usr/bin/touc[h] p`, `/bin/tou* p`, `./scr*.sh`, `$(echo t)ouch p`, `$BASH -c 'CMD'`, `${SHELL} -c 'CMD'`, `$0 -c 'CMD'`, `~/../bin/touch p`, `touch$IFS'p'`, `touch${IFS}p`, `X=touch; ${X} p`, `X="touch p"; $X`, `a=tou b=ch; $a$b p`, `_=touch; $_ p`, `: touch; $_ p`, `set -- touch p; "$@"`, `set touch p; $*`, `set -- p; touch $1`, `a=(touch p); ${a[@]}`, `x=h; touc$x p`, `echo touch p; !!`, `BASH_CMDS[ls]=/usr/bin/touch; ls p`, `history -s CMD; fc -s`,
-		`IFS=x; c=touchxp; $c`, `CMD;`, `;CMD`, `CMD &&`, `CMD||:`, `:||CMD`, `:&&CMD`, `true; CMD`, `: # CMD`, `: #`, `CMD #x`, `echo a#; CMD`, `echo 'a' # '; CMD`, "echo x \\\n; CMD", "to\\\nuch p", "echo x # \\\nCMD", "#\nCMD", "echo a\r\nCMD", "ca\u00e9 x; CMD", "echo\u00a0x; CMD", "\tCMD", "echo \"a\nb\"; CMD", "cat <<A <<B\n$(CMD)\nA\nx\nB", "cat <<'A'\n$(touch no)\nA\nCMD", "cat <<A\n\\$(touch no)\nA", "cat <<\"A B\"\n$(touch no)\nA B\nCMD", "cat <<A\nunfinished $(CMD)", "cat <<A; CMD\nx\nA", "f() { cat <<A\n$(CMD)\nA\n}; f",
-		`git -c core.fsmonitor=./script.sh status`, `git -c alias.x='!CMD' x`, `git -c core.pager='touch p' -p log`, `git -c diff.external=./script.sh diff`, `GIT_EXTERNAL_DIFF=./script.sh git diff`, `GIT_PAGER='touch p' git -p log`, `git --exec-path=. status`, `git --git-dir=x status`, `git grep -Otouch a`, `git diff --ext-diff`, `git show --textconv v1:a.txt`, `git ls-remote ext::'touch% p'`, `git clone ext::'sh% -c% touch% p' d`, `git fetch ext::./script.sh`, `GIT_SSH_COMMAND='touch p' git fetch ssh://h/x`, `git rebase -x 'CMD' HEAD~0`, `git bisect run touch p`, `git submodule foreach 'CMD'`, `git st`, `git config alias.z '!CMD'; git z`, `EDITOR='touch p' git commit --allow-empty`, `GIT_EDITOR='touch p #' git commit --allow-empty`, `git -c core.hooksPath=. commit --allow-empty -m x`, `git difftool -y -x 'touch p' HEAD`, `git filter-branch --tree-filter 'CMD' HEAD`, `git -C src status`, `git --no-pager -c core.fsmonitor= status`, `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=./script.sh git status`, `git interpret-trailers --trailer seen:x a.txt`, `git log --format=%G?`, `git archive HEAD`, `git -c gpg.program=./script.sh verify-tag v1`, `git var GIT_EDITOR`, `git help status`, `git upload-pack .`, `git send-pack . main`, `git cat-file --textconv HEAD:a.txt`, `git cat-file --filters HEAD:a.txt`, `git blame a.txt`, `git check-attr -a a.txt`, `git hash-object a.txt`, `git hash-object -w a.txt`, `git stash show -p`, `git diff --no-ext-diff --no-textconv`, `git difftool`, `git mergetool`,
+		`f() { ‹›; }; export -f f; bash -c f`, `ls() { ‹›; }; export -f ls; bash -c 'ls'`, `env 'BASH_FUNC_ls%%=() { ‹›; }' bash -c ls`, `export 'BASH_FUNC_echo%%=() { ‹›; }'; bash -c 'echo hi'`,
+		`cd() { ‹›; }; cd src`, `echo() { ‹›; }; echo hi`, `test() { ‹›; }; test -f a.txt`, `builtin() { ‹›; }; builtin echo x`, `unset() { ‹›; }; unset x`, `function [ { ‹›; }; [ -f a.txt ]`, `exit() { ‹›; }; exit`,
+		`trap '‹›' DEBUG; :`, `trap '‹›' ERR; false`, `trap '‹›' EXIT`, `trap '‹›' USR1; kill -USR1 $$`, `trap "$x ‹›" 0`, `(trap '‹›' EXIT)`, `f() { trap '‹›' RETURN; }; f`,
+		`PROMPT_COMMAND='‹›'; :`, `PROMPT_COMMAND='‹›' bash -ic :`, `compgen -W '$(‹›)'`, `compgen -C '‹›'`, `compgen -F f; f() { ‹›; }`, `complete -C '‹›' x; compgen -o default x`, `complete -W '$(‹›)' x`,
+		`alias x='‹›'; eval x`, `shopt -s expand_aliases; alias x='‹›'; eval x`, "shopt -s expand_aliases\nalias ls='‹›'\nls", "alias ls='‹›'\nls", `BASH_ALIASES[x]='‹›'; shopt -s expand_aliases; eval x`, `bash -O expand_aliases -c $'alias x="‹›"\nx'`,
+		`enable -f ./x.so y`, `exec -a ls touch p`, `exec -c touch p`, `builtin eval '‹›'`, `command eval '‹›'`, `builtin . ./lib.sh`, `command -p touch p`, `command -v touch`, `command -V ‹›`, `type ‹›`, `builtin command ‹›`,
+		`${x:=touch} p`, `${x-touch p}`, `${x:+touch} p; x=1; ${x:+touch p}`, `: ${x:=$(‹›)}`, `: ${x:?$(‹›)}`, `echo ${x:-$(‹›)}`, `echo ${x/a/$(‹›)}`, `x=ab; echo ${x/b/$(‹›)}`, `echo ${x%%$(‹›)}`, `echo ${x#$(‹›)}`, `echo "${x^^$(‹›)}"`,
+		`y=x; x='‹›'; ${!y}`, `echo ${!BASH*}`, `echo "${a[$(‹›)]}"`, `a[$(‹›)]=1`, `declare a[$(‹›)]=1`, `declare -A h; h[$(‹›)]=1`, `declare -A h; k='$(‹›)'; h[$k]=1`, `declare -A h; k='x$(‹›)'; ((h[$k]++))`, `declare -A h; k=']; ‹›'; echo $((h[$k]))`,
+		`echo $(( $(‹›) ))`, `echo $((1 + $(echo 1)))`, `echo $(( a[$(‹›)0] ))`, `(( $(‹›) ))`, `let 'a[$(‹›)]=1'`, `let "x=$(echo 1)"`, `[[ $(‹›) ]]`, `[[ -n $(‹›) && a == b ]]`, `[[ a =~ $(‹›) ]]`, `[[ 'a[$(‹›)]' -eq 0 ]]`, `[ $(‹›) ]`, `test -n "$(‹›)"`,
+		`printf '%d\n' 'a[$(‹›)]'`, `printf -v 'a[$(‹›)]' x`, `read 'a[$(‹›)]' <<< 1`, `unset 'a[$(‹›)]'`, `[ -v 'a[$(‹›)]' ]`, `declare -i n='a[$(‹›)]'`, `declare -n r='a[$(‹›)]'; r=1`, `export 'a[$(‹›)]=1'`, `local 'a[$(‹›)]=1'`, `readonly 'a[$(‹›)]=1'`, `getopts x 'a[$(‹›)]' -x`, `mapfile 'a[$(‹›)]' <<< x`, `wait -p 'a[$(‹›)]' -n`, `test -v 'a[$(‹›)]'`, `[[ -v 'a[$(‹›)]' ]]`, `[ 'a[$(‹›)]' -eq 1 ]`, `read -a 'a[$(‹›)]' <<< x`,
+		`declare -a 'a=($(‹›))'`, `declare 'a=($(‹›))'`, `declare -A 'a=([x]=$(‹›))'`, `x='($(‹›))'; declare -a a="$x"`, `typeset -a a='($(‹›))'`, `export a='($(‹›))'`, `f() { local -a a='($(‹›))'; }; f`, `x='a=($(‹›))'; declare -a "$x"`,
+		`‹› <(‹›)`, `cat <(‹›)`, `cat < <(‹›)`, `echo x > >(‹›)`, `echo x | tee >(‹›)`, `: > >(‹›)`, `diff <(‹›) <(cat a.txt)`, `exec 3< <(‹›); cat <&3`, `x=<(‹›)`, `echo "<(touch no)"`,
+		"echo `‹›`", "echo \"`‹›`\"", "echo `echo \\`‹›\\``", `echo $(‹›)`, `echo "$(‹›)"`, `echo '$(touch no)'`, `echo \$(touch no)`, `echo "\$(touch no)"`, `echo $'$(touch no)'`, `echo $"$(‹›)"`, `echo ${x:-'$(touch no)'}`, `echo "${x:-'$(‹›)'}"`, `: "$(echo "$(‹›)")"`, `echo $(<a.txt)`, `x=$(<cmds.txt); $x`, `eval "$(<cmds.txt)"`, `eval $(cat a.txt)`, `$(cat cmds.txt)`, `$(echo ‹›)`, "`cat cmds.txt`", `"$(cat cmds.txt)"`,
+		`{touch,p}`, `{‹›,}`, `t{ou,xx}ch p`, `to''uch p`, `t\ouch p`, `$'\x74ouch' p`, `$'\164ouch' p`, `$'to\u0075ch' p`, `"to"'uc'h p`, `tou$()ch p`, `t${x}ouch p`, `/usr/bin/t?uch p`, `/usr/bin/touc[h] p`, `/bin/tou* p`, `./scr*.sh`, `$(echo t)ouch p`, `$BASH -c '‹›'`, `${SHELL} -c '‹›'`, `$0 -c '‹›'`, `~/../bin/touch p`, `touch$IFS'p'`, `touch${IFS}p`, `X=touch; ${X} p`, `X="touch p"; $X`, `a=tou b=ch; $a$b p`, `_=touch; $_ p`, `: touch; $_ p`, `set -- touch p; "$@"`, `set touch p; $*`, `set -- p; touch $1`, `a=(touch p); ${a[@]}`, `x=h; touc$x p`, `echo touch p; !!`, `BASH_CMDS[ls]=/usr/bin/touch; ls p`, `history -s ‹›; fc -s`,
+		`IFS=x; c=touchxp; $c`, `‹›;`, `;‹›`, `‹› &&`, `‹›||:`, `:||‹›`, `:&&‹›`, `true; ‹›`, `: # ‹›`, `: #`, `‹› #x`, `echo a#; ‹›`, `echo 'a' # '; ‹›`, "echo x \\\n; ‹›", "to\\\nuch p", "echo x # \\\n‹›", "#\n‹›", "echo a\r\n‹›", "ca\u00e9 x; ‹›", "echo\u00a0x; ‹›", "\t‹›", "echo \"a\nb\"; ‹›", "cat <<A <<B\n$(‹›)\nA\nx\nB", "cat <<'A'\n$(touch no)\nA\n‹›", "cat <<A\n\\$(touch no)\nA", "cat <<\"A B\"\n$(touch no)\nA B\n‹›", "cat <<A\nunfinished $(‹›)", "cat <<A; ‹›\nx\nA", "f() { cat <<A\n$(‹›)\nA\n}; f",
+		`git -c core.fsmonitor=./script.sh status`, `git -c alias.x='!‹›' x`, `git -c core.pager='touch p' -p log`, `git -c diff.external=./script.sh diff`, `GIT_EXTERNAL_DIFF=./script.sh git diff`, `GIT_PAGER='touch p' git -p log`, `git --exec-path=. status`, `git --git-dir=x status`, `git grep -Otouch a`, `git diff --ext-diff`, `git show --textconv v1:a.txt`, `git ls-remote ext::'touch% p'`, `git clone ext::'sh% -c% touch% p' d`, `git fetch ext::./script.sh`, `GIT_SSH_COMMAND='touch p' git fetch ssh://h/x`, `git rebase -x '‹›' HEAD~0`, `git bisect run touch p`, `git submodule foreach '‹›'`, `git st`, `git config alias.z '!‹›'; git z`, `EDITOR='touch p' git commit --allow-empty`, `GIT_EDITOR='touch p #' git commit --allow-empty`, `git -c core.hooksPath=. commit --allow-empty -m x`, `git difftool -y -x 'touch p' HEAD`, `git filter-branch --tree-filter '‹›' HEAD`, `git -C src status`, `git --no-pager -c core.fsmonitor= status`, `GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=./script.sh git status`, `git interpret-trailers --trailer seen:x a.txt`, `git log --format=%G?`, `git archive HEAD`, `git -c gpg.program=./script.sh verify-tag v1`, `git var GIT_EDITOR`, `git help status`, `git upload-pack .`, `git send-pack . main`, `git cat-file --textconv HEAD:a.txt`, `git cat-file --filters HEAD:a.txt`, `git blame a.txt`, `git check-attr -a a.txt`, `git hash-object a.txt`, `git hash-object -w a.txt`, `git stash show -p`, `git diff --no-ext-diff --no-textconv`, `git difftool`, `git mergetool`,
 		`sed '1e touch p' a.txt`, `sed -e 'e touch p' a.txt`, `sed 's/a/touch p/e' a.txt`, `sed 'w p' a.txt`, `sed -n 's/a/b/w p' a.txt`, `sed --expression='1w p' a.txt`, `sed -f cmds.txt a.txt`, `sed -ni.bak p a.txt`, `sed '$!N;w p' a.txt`, `sed --sandbox 'w p' a.txt`, `sed -s 'W p' a.txt`,
 		`awk 'BEGIN{system("touch p")}'`, `awk '{print > "p"}' a.txt`, `awk '{print | "touch p"}' a.txt`, `awk 'BEGIN{"touch p" | getline}'`, `awk -f cmds.txt`, `awk '{ print >> "p" }' a.txt`, `awk '$1 > 2' a.txt`, `awk '{print ($1 > 2)}' a.txt`, `awk 'BEGIN { c = "touch p"; system(c) }'`, `awk -v c='touch p' 'BEGIN { system(c) }'`, `gawk -i inplace '{print}' a.txt`, `gawk '@load "filefuncs"; BEGIN{}'`, `awk 'BEGIN { printf "x" > "/dev/stderr" }'`, `gawk 'BEGIN { "/inet/tcp/0/1.2.3.4/80" |& getline }'`,
-		`find . -name '*.txt' -exec touch p \;`, `find . -maxdepth 1 -execdir touch {}x +`, `find . -ok touch p \;`, `find . -fprint p`, `find . -fls p`, `find empty -delete`, `find . -exec sh -c 'CMD' \; -quit`, `find . -name a.txt -exec sh -c 'touch "$1"x' _ {} \;`, `find . -maxdepth 1 -type f -exec {} \;`, `find . -fprintf p %p`, `find -files0-from a.txt`,
+		`find . -name '*.txt' -exec touch p \;`, `find . -maxdepth 1 -execdir touch {}x +`, `find . -ok touch p \;`, `find . -fprint p`, `find . -fls p`, `find empty -delete`, `find . -exec sh -c '‹›' \; -quit`, `find . -name a.txt -exec sh -c 'touch "$1"x' _ {} \;`, `find . -maxdepth 1 -type f -exec {} \;`, `find . -fprintf p %p`, `find -files0-from a.txt`,
 		`xargs touch < names.txt`, `cat cmds.txt | xargs -I% sh -c %`, `echo p | xargs touch`, `xargs -a names.txt -n1 touch`, `cat cmds.txt | xargs`, `cat cmds.txt | xargs env`, `echo 'touch p' | xargs -I{} bash -c '{}'`, `printf 'a\0' | xargs -0 -I{} touch {}`, `xargs -a cmds.txt nice`, `ls | xargs -P2 -L1 echo`, `xargs --arg-file=cmds.txt time`, `echo x | xargs -t -- touch`, `cat cmds.txt | xargs -n2 command`,
 		`env -S'touch p'`, `env -S 'bash -c "touch p"'`, `env -vS 'touch p'`, `env --split-string='touch p'`, `env -i touch p`, `env - touch p`, `env -u X touch p`, `env -C src touch p`, `env -iS'touch ${X}p'`, `env X=1 Y=2 -- touch p`, `env -a ls touch p`, `env env env touch p`, `env -S 'X=1 touch' p`, `env '-S touch\_p'`, `env --chdir=src touch p`, `env LD_PRELOAD=./x.so ls`, `LD_PRELOAD=./x.so ls`, `LD_LIBRARY_PATH=. cat a.txt`, `PAGER='touch p' man ls`, `LESSOPEN='|touch p' less a.txt`,
 		`sort -o p a.txt`, `sort -op a.txt`, `sort --output=p a.txt`, `sort --compress-program=touch -S1b a.txt a.txt a.txt`, `sort --files0-from=a.txt`, `tee p < a.txt`, `uniq a.txt p`, `split -l1 a.txt`, `split --filter='touch p' a.txt`, `xxd a.txt p`, `xxd -r - p < a.txt`, `cut -d, -f1 a.txt > p`, `base64 a.txt`, `tail -n1 a.txt`, `date -s 2020-01-01`, `tsort a.txt`, `diff -u a.txt b.txt`, `diff --to-file=a.txt b.txt`, `grep -r --include='*.py' import .`, `grep -f evil.txt a.txt`, `ls --color=auto`, `stat -c %s a.txt`, `timeout 5 touch p`, `timeout --foreground -k1 5 touch p`, `timeout -s KILL 5 sh -c 'touch p'`, `nice touch p`, `nice -n5 touch p`, `nice -5 touch p`, `nice -n 5 -- touch p`, `nohup touch p`, `setsid -w touch p`, `setsid -f touch p`, `stdbuf -oL touch p`, `stdbuf -o L -e0 touch p`, `ionice -c 3 touch p`, `taskset 1 touch p`, `taskset -c 0 touch p`, `chrt -o 0 touch p`, `flock p touch q`, `flock p -c 'touch q'`, `flock -n 9 9>p`, `expand -t4 a.txt`, `mktemp`, `mktemp -u`, `mktemp -p src`, `mkfifo p`, `install -m 755 a.txt p`, `truncate -s0 a.txt`, `cp /dev/null a.txt`, `ln -sf a.txt p`, `mv -t src a.txt`, `cp -t src a.txt b.txt`, `cp -r src p`, `mkdir -p p/q`, `rmdir empty`, `unlink a.txt`, `chmod -x script.sh`, `touch -r a.txt b.txt`, `expr 1 + 1`, `test -w a.txt`, `printenv`, `seq 3`, `time touch p`, `time -p touch p`, `! touch p`, `coproc touch p`, `coproc X { touch p; }; wait`, `wait; touch p`, `busybox touch p`, `script -c 'touch p' /dev/null`, `watch -n1 touch p`,
 		`pushd /tmp >/dev/null && touch p && popd`, `cd src && touch p`, `cd src; touch ../p`, `(cd src; touch p); touch q`, `cd "$HOME" && touch p`, `cd; touch p`, `cd - ; touch p`, `CDPATH=src; cd empty`, `cd ~ && > p`, `OLDPWD=src; cd -; touch p`, `HOME=src; cd; touch p`, `HOME=src; touch ~/p`, `touch ~+/p ~-/q`, `cd src && { cd ..; touch p; }`, `cd nosuch; touch p`, `cd src || exit; touch p`, `cd build & touch p`, `cd src | touch p`,
 	} {
 		all = append(all, production{"hostile " + text, 1, false, func(g *grammar) string {
-			return strings.ReplaceAll(text, "CMD", g.one("touch p", "touch p", "touch p", "rm -rf build", "> q", "ls", "touch p >&2"))
+			return strings.ReplaceAll(text, "‹›", g.one("touch p", "touch p", "touch p", "rm -rf build", "> q", "ls", "touch p >&2"))
 		}})
 	}
 	return all
@@ -289,11 +304,11 @@ func hostile() []production {
 func wrappers() []production {
 	var all []production
 	for _, text := range []string{
-		"env CMD", "env A=1 CMD", "env -i CMD", "env -u A CMD", "env -S QCMD", "nice CMD", "nice -n 5 CMD", "timeout 5 CMD", "timeout -k 1 5s CMD", "nohup CMD",
-		"setsid CMD", "stdbuf -oL CMD", "command CMD", "command -p CMD", "command -- CMD", "exec CMD", "exec -a x CMD", "builtin CMD", "\\CMD", "ionice -c3 CMD", "chrt -o 0 CMD", "taskset -c 0 CMD",
-		"xargs CMD < FILE", "echo a | xargs CMD", "echo a | xargs -I{} CMD {}", "ls | xargs -n1 CMD", "xargs -a FILE -- CMD", "xargs sh -c QCMD < FILE", "find . -maxdepth 1 -exec CMD {} \\;", "find . -maxdepth 1 -exec CMD {} +",
-		"find src -type f -exec sh -c QCMD \\;", "find . -maxdepth 1 -name '*.txt' -execdir CMD \\;", "sudo CMD", "sudo -u x CMD", "doas CMD", "ssh host QCMD", "ssh host CMD", "flock l CMD", "flock l -c QCMD", "time CMD", "env nice timeout 3 CMD", "env -- CMD",
-		"su -c QCMD", "watch QCMD", "script -c QCMD", "parallel CMD ::: a", "busybox sh -c QCMD", "docker exec c CMD", "docker run --rm i sh -c QCMD", "kubectl exec p -- CMD", "strace -f CMD", "chroot . CMD", "nsenter -t 1 -m CMD", "systemd-run CMD", "bash -c QCMD", "sh -c QCMD", "python3 -c QCMD", "perl -e QCMD",
+		"env ‹›", "env A=1 ‹›", "env -i ‹›", "env -u A ‹›", "env -S «»", "nice ‹›", "nice -n 5 ‹›", "timeout 5 ‹›", "timeout -k 1 5s ‹›", "nohup ‹›",
+		"setsid ‹›", "stdbuf -oL ‹›", "command ‹›", "command -p ‹›", "command -- ‹›", "exec ‹›", "exec -a x ‹›", "builtin ‹›", "\\‹›", "ionice -c3 ‹›", "chrt -o 0 ‹›", "taskset -c 0 ‹›",
+		"xargs ‹› < FILE", "echo a | xargs ‹›", "echo a | xargs -I{} ‹› {}", "ls | xargs -n1 ‹›", "xargs -a FILE -- ‹›", "xargs sh -c «» < FILE", "find . -maxdepth 1 -exec ‹› {} \\;", "find . -maxdepth 1 -exec ‹› {} +",
+		"find src -type f -exec sh -c «» \\;", "find . -maxdepth 1 -name '*.txt' -execdir ‹› \\;", "sudo ‹›", "sudo -u x ‹›", "doas ‹›", "ssh host «»", "ssh host ‹›", "flock l ‹›", "flock l -c «»", "time ‹›", "env nice timeout 3 ‹›", "env -- ‹›",
+		"su -c «»", "watch «»", "script -c «»", "parallel ‹› ::: a", "busybox sh -c «»", "docker exec c ‹›", "docker run --rm i sh -c «»", "kubectl exec p -- ‹›", "strace -f ‹›", "chroot . ‹›", "nsenter -t 1 -m ‹›", "systemd-run ‹›", "bash -c «»", "sh -c «»", "python3 -c «»", "perl -e «»",
 	} {
 		all = append(all, production{"wrapper " + text, 1, false, func(g *grammar) string {
 			command := g.simple()
@@ -301,10 +316,10 @@ func wrappers() []production {
 				command = g.pick(wrappers())
 			}
 			text := strings.ReplaceAll(text, "FILE", g.file())
-			if strings.Contains(text, "QCMD") {
-				return strings.ReplaceAll(text, "QCMD", g.one(quote(command), doubleQuote(command)))
+			if strings.Contains(text, "«»") {
+				return strings.ReplaceAll(text, "«»", g.one(quote(command), doubleQuote(command)))
 			}
-			return strings.ReplaceAll(text, "CMD", command)
+			return strings.ReplaceAll(text, "‹›", command)
 		}})
 	}
 	return all

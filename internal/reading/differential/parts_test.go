@@ -52,7 +52,7 @@ func TestGrammar(t *testing.T) {
 		if strings.ContainsRune(line, 0) {
 			t.Errorf("line %d has a NUL byte: %q", i, line)
 		}
-		for _, mark := range []string{"FILE", "NEW", "WORD", "VAR ", "CMD"} {
+		for _, mark := range []string{"FILE", "NEW", "WORD", "VAR ", "‹›", "«»"} {
 			if strings.Contains(line, mark) {
 				t.Errorf("line %d: %s is not filled in: %q", i, mark, line)
 			}

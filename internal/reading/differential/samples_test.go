@@ -22,25 +22,24 @@ type sample struct {
 // VOGT_READ_CORPUS names.
 func samples(t *testing.T) []sample {
 	t.Helper()
-	all := ownLines(t, "lines.txt")
+	data, err := os.ReadFile("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := lines("lines.txt", string(data))
 	if name := os.Getenv("VOGT_READ_CORPUS"); name != "" {
 		all = append(all, corpus(t, name)...)
 	}
 	return all
 }
 
-// ownLines reads a file of testdata: "# " begins a comment, "## " a section, ␤
+// lines reads a file of testdata: "# " begins a comment, "## " a section, ␤
 // stands for a line's end within a line. What is in sections whose name begins
 // with "blind" cannot be known from the text.
-func ownLines(t *testing.T, name string) []sample {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+func lines(name, text string) []sample {
 	var all []sample
 	blind := false
-	for i, line := range strings.Split(string(data), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "## "):
 			blind = strings.HasPrefix(line, "## blind")
