@@ -107,6 +107,7 @@ func (t *tree) head(_ string, r *reading.Reading) {
 	add(e.Network, "uses the network", "nutzt das Netz")
 	add(e.Privilege, "uses higher rights", "nutzt höhere Rechte")
 	add(e.Executes, "runs content that the caller could have written", "führt Inhalte aus, die der Aufrufer geschrieben haben kann")
+	add(r.Effects.Has(detail.Door), "opens a further way to act", "öffnet einen weiteren Weg zu handeln")
 	add(e.Opaque && r.ParseOK, "not fully known", "nicht ganz bekannt")
 	t.line(0, fmt.Sprintf("%s %s: %s", t.word("Risk", "Risiko"), t.risk(r.Risk), strings.Join(words, ", ")))
 }
@@ -117,12 +118,9 @@ func (t *tree) call(c *reading.Call) {
 	if c.Program == "" {
 		return // redirections alone show among the paths
 	}
-	text := terminal.Visible(c.Shown())
+	text := visible(c.Shown())
 	if text == "" {
-		text = c.Program
-	}
-	if n := len([]rune(text)); n > 160 {
-		text = string([]rune(text)[:160]) + "…"
+		text = visible(c.Program)
 	}
 	name := t.paint(bold, text)
 	var notes []string
@@ -156,7 +154,7 @@ func (t *tree) paths(r *reading.Reading) {
 				t.line(1, fmt.Sprintf("%-9s … %d", "", len(values)-i))
 				break
 			}
-			t.line(1, fmt.Sprintf("%-9s %s", t.word(english, german), terminal.Visible(t.short(v))))
+			t.line(1, fmt.Sprintf("%-9s %s", t.word(english, german), visible(t.short(v))))
 		}
 	}
 	list("reads", "liest", r.Paths.Reads)
@@ -164,6 +162,24 @@ func (t *tree) paths(r *reading.Reading) {
 	list("deletes", "löscht", r.Paths.Deletes)
 	list("steers", "steuert", r.Paths.Sinks)
 	list("contacts", "Kontakt", r.Hosts)
+}
+
+// mostShown is how many characters of a text from the line are shown at once.
+const mostShown = 160
+
+// visible makes a text from the line visible and cuts it.
+func visible(text string) string {
+	if len(text) > 8*mostShown {
+		text = strings.ToValidUTF8(text[:8*mostShown], "")
+	}
+	text = terminal.Visible(text)
+	n := 0
+	for i := range text {
+		if n++; n > mostShown {
+			return text[:i] + "…"
+		}
+	}
+	return text
 }
 
 func (t *tree) short(p string) string {
@@ -180,7 +196,7 @@ func (t *tree) why(r *reading.Reading) {
 			t.line(0, "…")
 			return
 		}
-		t.line(0, t.paint(yellow, t.word("note", "Notiz"))+" "+terminal.Visible(t.problem(p)))
+		t.line(0, t.paint(yellow, t.word("note", "Notiz"))+" "+visible(t.problem(p)))
 	}
 }
 

@@ -84,10 +84,10 @@ note vogt-nothing is not in the catalog
 		{"vogt-make; vogt-nothing", nil, german, `Risiko hoch: führt Inhalte aus, die der Aufrufer geschrieben haben kann, nicht ganz bekannt
   vogt-make  [führt Inhalte aus; hoch]
   vogt-nothing  [unbekannt; hoch]
-Notiz das Programm steht nicht im Katalog
+Notiz Das Programm steht nicht im Katalog.
 `},
 		{"if", nil, plain, "Risk high: bash does not accept this text\n  ?  [unknown; high]\nnote `if` must be followed by a statement list\n"},
-		{"if", nil, german, "Risiko hoch: bash nimmt diesen Text nicht an\n  ?  [unbekannt; hoch]\nNotiz der Text ist kein gültiger Shell-Text\n"},
+		{"if", nil, german, "Risiko hoch: bash nimmt diesen Text nicht an\n  ?  [unbekannt; hoch]\nNotiz Der Text ist kein gültiger Shell-Text.\n"},
 		{"> a", nil, plain, "Risk high: writes, destroys\n  writes    /srv/app/a\n"},
 		{"", nil, plain, "Risk low: only reads, and starts nothing that could have been put in its way\n"},
 	} {

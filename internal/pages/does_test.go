@@ -11,6 +11,7 @@ import (
 
 	"vogt/internal/audit/mask"
 	"vogt/internal/detail"
+	"vogt/internal/explain"
 	"vogt/internal/reading"
 )
 
@@ -308,7 +309,7 @@ func TestNotesAreTranslated(t *testing.T) {
 	if len(found) < 20 {
 		t.Errorf("only %d kinds of problems are found", len(found))
 	}
-	german := catalogs(t)["de"].notes
+	german := explain.Notes("de")
 	for key := range found {
 		if german[key] == "" {
 			t.Errorf("%s has no German words", key)

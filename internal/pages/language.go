@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"vogt/internal/explain"
 )
 
 // languages are the catalogs, the first is the fallback.
@@ -29,7 +31,7 @@ type language struct {
 	weekdays []string // from Sunday
 }
 
-// loadLanguage reads messages/<tag>.json and its notes: an object of key to string, or of
+// loadLanguage reads messages/<tag>.json: an object of key to string, or of
 // key to {"zero", "one", "other"} where zero is optional. Catalogs are trusted
 // HTML of which only <b> and <code> are used; what is filled into their
 // placeholders is always escaped.
@@ -55,15 +57,7 @@ func loadLanguage(files fs.FS, tag string) (*language, error) {
 		}
 		l.messages[key] = message{zero: forms.Zero, one: forms.One, other: forms.Other}
 	}
-	if tag != "en" {
-		raw, err := fs.ReadFile(files, "messages/notes."+tag+".json")
-		if err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(raw, &l.notes); err != nil {
-			return nil, fmt.Errorf("messages/notes.%s.json: %w", tag, err)
-		}
-	}
+	l.notes = explain.Notes(tag)
 	l.months = strings.Fields(l.messages["months"].other)
 	l.weekdays = strings.Fields(l.messages["weekdays"].other)
 	if len(l.months) != 12 || len(l.weekdays) != 7 {

@@ -227,7 +227,7 @@ func (r *awkReader) output(i int) {
 				return // unbalanced: the program is not run
 			}
 			j = t.mate
-		case ";", "}", ")":
+		case ";", "}", ")", "]":
 			return
 		case ">", ">>":
 			name := r.toks[j+1]

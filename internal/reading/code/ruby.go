@@ -231,8 +231,8 @@ func (p ruby) call(i int) {
 func (p ruby) process(i int, name string) bool {
 	switch name {
 	case "system", "exec", "spawn":
-		if len(p.args(i, true)) > 0 {
-			p.start(p.args(i, true))
+		if args := p.args(i, true); len(args) > 0 {
+			p.start(args)
 		}
 	case "IO.popen", "PTY.spawn", "Open3.popen3", "Open3.popen2", "Open3.popen2e", "Open3.capture2", "Open3.capture2e", "Open3.capture3", "Open3.pipeline":
 		args := p.args(i, true)

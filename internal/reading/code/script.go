@@ -129,16 +129,24 @@ func (s *script) args(i int, bare bool) []span {
 // bareEnd gives the end of arguments without parentheses.
 func (s *script) bareEnd(i int) int {
 	for n := 0; n < maxBare; n++ {
-		t := s.toks[i]
-		switch {
-		case t.kind == tokEnd:
+		t := &s.toks[i]
+		switch t.kind {
+		case tokEnd:
 			return i
-		case t.kind == tokLine && s.lang != Perl && !s.prev(i).is(","):
-			return i
-		case t.is(";"), t.is(")"), t.is("]"), t.is("}"), t.is("||"), t.is("&&"), t.is("?"):
-			return i
-		case t.named("if", "unless", "and", "or", "while", "until", "for", "foreach", "do", "then", "rescue", "end"):
-			return i
+		case tokLine:
+			if s.lang != Perl && !s.prev(i).is(",") {
+				return i
+			}
+		case tokOp:
+			switch t.text {
+			case ";", ")", "]", "}", "||", "&&", "?":
+				return i
+			}
+		case tokName:
+			switch t.text {
+			case "if", "unless", "and", "or", "while", "until", "for", "foreach", "do", "then", "rescue", "end":
+				return i
+			}
 		}
 		if t.mate > i {
 			i = t.mate
@@ -153,11 +161,12 @@ func (s *script) split(from, to int) []span {
 	var out []span
 	start := from
 	for i := from; i < to; i++ {
-		switch t := s.toks[i]; {
+		switch t := &s.toks[i]; {
+		case t.kind != tokOp:
 		case t.is(",") || s.lang == Perl && t.is("=>") || s.lang == Julia && t.is(";"):
 			out = append(out, span{start, i})
 			start = i + 1
-		case t.kind == tokOp && t.mate > i:
+		case t.mate > i:
 			i = t.mate
 		}
 	}

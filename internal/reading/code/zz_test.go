@@ -77,7 +77,12 @@ func TestZZTime(t *testing.T) {
 				at = time.Now()
 				Read(lang, s)
 				d = time.Since(at)
-				if d > 100*time.Millisecond {
+				for n := 0; n < 3 && d > 40*time.Millisecond; n++ {
+					at = time.Now()
+					Read(lang, s)
+					d = min(d, time.Since(at))
+				}
+				if d > 70*time.Millisecond {
 					fmt.Printf("SLOW %s %q+%q %v\n", lang, pre, p, d)
 				}
 				if d > worst.d {

@@ -19,7 +19,7 @@ import (
 const (
 	defaultLines = 3000 // generated lines; VOGT_DIFFERENTIAL overrides
 	shortLines   = 300
-	maxShown     = 25 // faults of a class that are reduced and shown
+	maxShown     = 12 // faults of a class that are reduced and shown
 )
 
 // finding is a fault with the line that showed it.
