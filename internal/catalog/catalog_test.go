@@ -178,8 +178,14 @@ func TestEntryMemory(t *testing.T) {
 // The zero values refuse, and say so.
 func TestZeroUse(t *testing.T) {
 	var u Use
-	if u.Operation() != "" || u.Form() != "" {
-		t.Errorf("the zero use is %q %q", u.Operation(), u.Form())
+	if u.Operation() != "" || u.Form() != "" || u.DashStdout() {
+		t.Errorf("the zero use is %q %q %v", u.Operation(), u.Form(), u.DashStdout())
+	}
+	for _, name := range []string{"tee", "curl"} {
+		u := New().Entry(name).Interpret(wordsOf(name))
+		if want := strings.Contains(traitsOf(t, name), "dash-stdout"); u.DashStdout() != want {
+			t.Errorf("%s: a dash is standard output: %v, want %v", name, u.DashStdout(), want)
+		}
 	}
 	e, err := Parse("x", "x", entryOf("parser getopt\nform run : inert :"), true)
 	if err != nil {
@@ -193,6 +199,18 @@ func TestZeroUse(t *testing.T) {
 	if u := e.Interpret(nil); u.Effects != 0 || u.Form() != "run" {
 		t.Errorf("no words: %+v", u)
 	}
+}
+
+// traitsOf is the line of an entry that says how its words are read.
+func traitsOf(t *testing.T, name string) string {
+	t.Helper()
+	text, ok := Source(name)
+	if !ok {
+		t.Fatalf("%s is not in the catalog", name)
+	}
+	_, text, _ = strings.Cut(text, "\nparser ")
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 // A call's use is the caller's: the next call does not change it.

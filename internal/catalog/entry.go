@@ -109,6 +109,7 @@ const (
 // option is one option with all its spellings.
 type option struct {
 	names   []string
+	line    int
 	mode    valueMode
 	values  []roleSpec // one, or two for an option that takes two words
 	ends    bool       // every later word is an operand

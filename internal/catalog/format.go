@@ -332,7 +332,7 @@ func (p *parser) option(s *section, line string) error {
 	if i := strings.Index(line, " : "); i >= 0 {
 		words, clauses = line[:i], line[i+3:]
 	}
-	o := &option{}
+	o := &option{line: p.line}
 	for _, w := range strings.Fields(words) {
 		switch {
 		case w == "!":
@@ -381,7 +381,7 @@ func (p *parser) option(s *section, line string) error {
 
 func (p *parser) addOption(s *section, name string, o *option) error {
 	if name == "-#" || len(name) > 1 && (strings.HasSuffix(name, "*") || strings.HasSuffix(name, "=")) {
-		s.families = append(s.families, &option{names: []string{name}, mode: o.mode, values: o.values, ends: o.ends, clauses: o.clauses})
+		s.families = append(s.families, &option{names: []string{name}, line: o.line, mode: o.mode, values: o.values, ends: o.ends, clauses: o.clauses})
 		return nil
 	}
 	if s.options[name] != nil {
@@ -556,6 +556,9 @@ func (p *parser) operands(text string) ([]operandSpec, error) {
 	var out []operandSpec
 	repeated := false
 	for _, w := range strings.Fields(text) {
+		if n := len(out); n > 0 && out[n-1].takesRest() {
+			return nil, p.errorf("%q behind a command: all words there belong to it", clip(w))
+		}
 		o := operandSpec{}
 		switch {
 		case strings.HasSuffix(w, "..."):
@@ -704,9 +707,10 @@ func (p *parser) check() error {
 			}
 			return false
 		}
-		for _, o := range s.options {
+		for _, o := range s.allOptions() {
 			for _, v := range o.values {
 				if v.role == Setting && e.settings[v.arg] == nil {
+					p.line = o.line
 					return p.errorf("%s: there are no settings %q", o.names[0], v.arg)
 				}
 			}
@@ -738,6 +742,16 @@ func (p *parser) check() error {
 		return p.errorf("`about` is missing")
 	}
 	return nil
+}
+
+// allOptions lists the options of a section in the order of their lines.
+func (s *section) allOptions() []*option {
+	all := slices.Clone(s.families)
+	for _, o := range s.options {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b *option) int { return a.line - b.line })
+	return all
 }
 
 func parseTraits(t traits, words []string, preset bool) (traits, error) {

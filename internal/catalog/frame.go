@@ -331,6 +331,16 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 		if o := f.find(text); o != nil {
 			return f.take(o, text, i, -1)
 		}
+	} else {
+		// What is hidden may make it another option, or leave its value to the
+		// next word.
+		if o := f.find(text); o != nil && o.mode == requiredValue {
+			f.doubtAt(i)
+			f.more++
+		}
+		if text == "-" || f.mayBegin(text) {
+			f.doubtful(i)
+		}
 	}
 	if !f.optionLike(text, t) {
 		return f.family(i, text)
@@ -753,7 +763,7 @@ func (f *frame) mayBegin(text string) bool {
 		}
 		for _, o := range s.families {
 			prefix := strings.TrimSuffix(o.names[0], "*")
-			if prefix != "-#" && prefix[0] != '-' && (strings.HasPrefix(prefix, text) || strings.HasPrefix(text, prefix)) {
+			if prefix != "-#" && prefix[0] != '-' && prefix != text && strings.HasPrefix(prefix, text) {
 				return true
 			}
 		}
@@ -1029,6 +1039,15 @@ func (f *frame) assign(fm *form) {
 	}
 	repeat := slices.IndexFunc(specs, func(o operandSpec) bool { return o.repeated })
 	rest := repeat >= 0 && len(specs) == repeat+1
+	if f.doubt && slices.ContainsFunc(specs, func(o operandSpec) bool { return o.role.starts() }) {
+		for i := f.firstDoubt + 1; i < len(f.words); i++ {
+			if f.words[i].Kind == Literal {
+				// It may be an option that takes the word behind it.
+				f.use.opaque(f.firstDoubt, "nobody knows where the command begins")
+				break
+			}
+		}
+	}
 	if spread && !(repeat == 0 && rest && !specs[0].role.starts()) {
 		f.spread(specs)
 	}
@@ -1101,7 +1120,7 @@ func (f *frame) spread(specs []operandSpec) {
 			if o.role.starts() {
 				last = k
 			}
-			if o.repeated && !o.role.starts() {
+			if !o.takesRest() && (o.repeated || o.optional) {
 				last = len(f.operands) // a role behind it may be anywhere
 				break
 			}

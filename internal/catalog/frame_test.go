@@ -734,6 +734,12 @@ func TestOperands(t *testing.T) {
 			{"x -- A=<*> ls", "x : opaque : assign:A=<*>, command:ls : the value of an option may be several words"},
 			{"x -- <> ls", "x : none : command:<>_ls"},
 		}},
+		{"assignments in front of a subcommand", "parser getopt\n-v : write\nform run : inert : assign... command...\ncommand list\nform run : net :", []call{
+			{"x list", "x.list : network :"},
+			{"x A=1 list", "x : none : assign:A=1, command:list"},
+			{"x A=1 ls -v", "x : none : assign:A=1, command:ls_-v"},
+			{"x ls list", "x : none : command:ls_list"},
+		}},
 		{"shell text", "parser getopt\n-a : write\nform one when operands 1 : inert : shell\nform run : inert : shell...", []call{
 			{"x ls_-a", "x.one : none : shell:ls -a"},
 			{"x ls -a", "x : none : shell:ls_-a"},

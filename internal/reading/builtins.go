@@ -174,7 +174,9 @@ func (r *reader) trap() {
 	r.trapped = true
 	for _, w := range words[1:] {
 		switch name := strings.TrimPrefix(strings.ToUpper(w.Text), "SIG"); {
-		case w.Kind != catalog.Literal, name == "DEBUG", name == "ERR", name == "RETURN":
+		case w.Kind == catalog.Literal && (name == "EXIT" || name == "0"):
+			// Nothing comes after it.
+		case w.Kind != catalog.Literal, name == "DEBUG", name == "ERR", name == "RETURN", !harmlessTrap(words[0]):
 			r.unknown(0, "trap", "the trap runs between later commands and may change what they mean")
 		}
 	}
@@ -185,6 +187,26 @@ func (r *reader) trap() {
 	r.forget(s)
 	s.vars = nil
 	r.shellText(text, s, r.call.offset(1))
+}
+
+// harmlessTrap reports whether the text of a trap assigns nothing and starts
+// nothing in this shell that could.
+func harmlessTrap(text catalog.Word) bool {
+	if text.Kind != catalog.Literal {
+		return false
+	}
+	for _, part := range strings.FieldsFunc(text.Text, func(r rune) bool { return strings.ContainsRune(";&|\n(){}", r) }) {
+		fields := strings.Fields(part)
+		if len(fields) == 0 {
+			continue
+		}
+		switch fields[0] {
+		case "echo", "printf", "rm", "kill", "exit", ":", "true", "wait":
+		default:
+			return false
+		}
+	}
+	return !strings.ContainsAny(text.Text, "=$`")
 }
 
 // set follows options and positional parameters.
@@ -267,7 +289,8 @@ func (r *reader) names(name string) {
 			r.matters(key)
 			return
 		}
-		s.set(key, value{})
+		r.evaluates(key, s, r.key)
+		s.set(key, value{arith: s.lookup(key).arith})
 		if key == "PS4" {
 			r.unknown(0, "ps4", "PS4 is expanded before every command while set -x is on")
 		}
@@ -577,6 +600,9 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 	}
 	name := a.Name.Value
 	at := s.at(a.Pos())
+	if name == "BASH_CMDS" || name == "BASH_ALIASES" {
+		w.evaluates(name, s, at)
+	}
 	if a.Array != nil {
 		w.array(a, s)
 		return
@@ -595,9 +621,9 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 	if old.folds {
 		v = value{}
 	}
-	if old.arith {
+	if old.arith || evaluated(name) {
 		w.arithWord(word, s, at)
-		v = value{known: number, arith: true}
+		v = value{known: number, arith: old.arith}
 	}
 	if v.known == anything && a.Value != nil && w.numericWord(a.Value, s) {
 		v.known = number
@@ -616,6 +642,27 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 		word = catalog.Word{Text: v.text}
 	}
 	w.exported(name, word, s, at)
+}
+
+// evaluated reports whether bash evaluates what is assigned to the variable as
+// arithmetic by itself.
+func evaluated(name string) bool {
+	switch name {
+	case "OPTIND", "RANDOM", "HISTCMD", "SECONDS", "LINENO", "SRANDOM", "BASH_ARGV0", "BASH_COMPAT", "HISTSIZE", "HISTFILESIZE", "OPTERR":
+		return true
+	}
+	return false
+}
+
+// evaluates marks a value that is not known and goes to a variable which
+// evaluates it.
+func (w *walker) evaluates(name string, s *scope, at int) {
+	if s.lookup(name).arith || evaluated(name) {
+		w.notANumber(at)
+	}
+	if name == "BASH_CMDS" || name == "BASH_ALIASES" {
+		w.opaque(at, "hash-p", name+" makes names mean other programs")
+	}
 }
 
 // arithWord checks a value that is evaluated as arithmetic on assignment.
@@ -691,7 +738,7 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		}
 		if key, text, ok := strings.Cut(word.Text, "="); ok {
 			// A quoted assignment is one all the same.
-			if !validName(key) || strings.ContainsAny(flags, "aAinluc") {
+			if !validName(key) || strings.ContainsAny(flags, "aAinluc") || s.lookup(key).array || s.lookup(key).assoc || s.lookup(key).arith {
 				call.Effects |= detail.Opaque
 				w.problem(at, "open-declaration", "what is declared is not known")
 				continue
@@ -711,6 +758,10 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 	if nameref && variant != "export" {
 		call.Effects |= detail.Opaque
 		w.problem(at, "nameref", "a name reference makes later names mean others, and evaluates their subscripts")
+	}
+	if strings.Contains(flags, "f") && (variant == "readonly" || strings.Contains(flags, "r")) {
+		call.Effects |= detail.Opaque
+		w.problem(at, "export-f", "a function that may not be defined again keeps its first meaning")
 	}
 	if strings.Contains(flags, "f") && variant == "export" {
 		call.Effects |= detail.Opaque

@@ -1016,7 +1016,9 @@ func (r *reader) standardInput(u *catalog.Use) {
 		case literalInput:
 			s := r.child(u.Stdin == catalog.RemoteShell)
 			s.stdin = source{kind: unknownInput, at: -1}
-			s.known = true
+			// Operands after -s are positional parameters, which ones is not
+			// followed.
+			s.known = len(r.call.words) == 1
 			r.shellText(catalog.Word{Text: r.stdin.text}, s, at)
 		case inherited:
 			r.out.Effects |= detail.Door

@@ -24,7 +24,9 @@ func (c *Call) Detail() detail.Command {
 		d.Program = "shell"
 		d.Operation = "shell.redirect"
 	}
-	d.Argv, _ = c.Argv()
+	if len(c.Words) > 0 {
+		d.Argv, _ = c.Argv()
+	}
 	if c.decides {
 		d.Operation = DecideOperation
 		return d
@@ -57,6 +59,9 @@ func actionOf(e detail.Effects) detail.Action {
 // chain is the resource chain from the roles of the words.
 func (c *Call) chain() []detail.Resource {
 	chain := []detail.Resource{}
+	if c.text != "" {
+		chain = append(chain, detail.Resource{Name: "text", Selector: map[string]string{"hash": detail.ArgvHash([]string{c.text})}})
+	}
 	for _, list := range []struct {
 		name, key string
 		values    []string

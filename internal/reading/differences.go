@@ -90,7 +90,7 @@ func refused(text string, file *syntax.File) error {
 	for i := 1; i < len(text) && !globs; i++ {
 		globs = text[i] == '(' && strings.IndexByte("?*+@!", text[i-1]) >= 0
 	}
-	words := strings.Contains(text, "else") || strings.Contains(text, "elif") || strings.Contains(text, "in ") || strings.Contains(text, "[[") && strings.IndexByte(text, '\n') >= 0
+	words := strings.Contains(text, "else") || strings.Contains(text, "elif") || strings.Contains(text, "in ") || strings.Contains(text, "[[") && strings.ContainsAny(text, "\n#")
 	if !functions && !globs && !words {
 		return nil
 	}
@@ -114,8 +114,11 @@ func refused(text string, file *syntax.File) error {
 				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
 			}
 		case *syntax.TestClause:
-			if word, ok := n.X.(*syntax.Word); ok && int(n.Right.Offset()) <= len(text) && strings.Contains(text[word.End().Offset():n.Right.Offset()], "\n") {
-				found = refusedError{"a lone word in [[ ]] is followed by a line break"}
+			if from, to := int(n.Pos().Offset()), int(n.Right.Offset()); from <= to && to <= len(text) {
+				// Where a line may break in it differs; so does a bare hash.
+				if inner := text[from:to]; strings.Contains(inner, "\n") || strings.Contains(inner, "=~ #") {
+					found = refusedError{"[[ ]] is broken into lines, which shells accept only in some places"}
+				}
 			}
 			return false // inside, extended patterns are on
 		}

@@ -296,6 +296,11 @@ func (w *walker) rate(c *Call, s *scope) {
 		floor(device(p) && !notFile(p), detail.Critical)
 	}
 	floor(c.Paths.Unknown && e.Has(detail.Writes), detail.High)
+	for i := range c.Words {
+		if k := c.Words[i].Kind; k == catalog.Many || k == catalog.Partial && c.Words[i].Text == "" && c.Words[i].Option {
+			c.Paths.Unknown = true
+		}
+	}
 	if e.Has(detail.Writes) && len(c.Paths.Writes)+len(c.Paths.Deletes) == 0 {
 		c.Paths.Unknown = true
 	}

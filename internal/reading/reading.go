@@ -67,6 +67,7 @@ type Call struct {
 	Offset  int    // where it stands in the text, in bytes
 	Cwd     string // working directory; empty when unknown
 	decides bool   // a deciding verb of Vogt's own
+	text    string // what stands for the call when it has no words
 }
 
 // Argv returns the words when all are literal.
@@ -140,7 +141,7 @@ func (rd *Reader) Text(text string, at Place) Reading {
 	w.inspect(text)
 	if len(text) > MaxText {
 		w.problem(MaxText, "too-long", fmt.Sprintf("the text has %d bytes, more than %d are not read", len(text), MaxText))
-		w.unknownText()
+		w.unknownText(text)
 		w.finish()
 		return *r
 	}
@@ -148,10 +149,10 @@ func (rd *Reader) Text(text string, at Place) Reading {
 	switch {
 	case err != nil:
 		w.parseProblem(err)
-		w.unknownText()
+		w.unknownText(text)
 	case strings.IndexByte(text, 0) >= 0:
 		w.problem(strings.IndexByte(text, 0), "nul", "the text holds a NUL byte, which shells drop or stop at")
-		w.unknownText()
+		w.unknownText(text)
 	default:
 		r.ParseOK, r.File = true, file
 		w.differences(text)
@@ -242,8 +243,8 @@ func (rd *Reader) parse(text string) (*syntax.File, error) {
 }
 
 // unknownText stands for a text of which nothing is known.
-func (w *walker) unknownText() {
-	w.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High}, 0)
+func (w *walker) unknownText(text string) {
+	w.add(&Call{Program: "?", text: text, Effects: detail.Opaque, Risk: detail.High}, 0)
 }
 
 // finish joins what the calls do.

@@ -432,6 +432,7 @@ func (w *walker) forClause(c *syntax.ForClause, s *scope) {
 		if l.Name.Value == "IFS" || w.catalog.Matters(name) {
 			w.opaque(s.at(c.Pos()), "variable", "the loop sets "+name)
 		}
+		w.evaluates(name, s, s.at(c.Pos()))
 		run := func(s *scope) {
 			s.set(name, v)
 			w.stmts(c.Do, s)

@@ -232,14 +232,16 @@ type quote struct {
 	raw    bool   // a backslash only keeps the delimiter from ending the string
 	triple bool   // the delimiter stands three times
 	kind   tokenKind
-	line   bool // a newline ends it unfinished
-	keep   bool // an unknown escape keeps its backslash
-	skips  bool // the escape z skips white space
+	line   bool   // a newline ends it unfinished
+	keep   bool   // an unknown escape keeps its backslash
+	lua    bool   // the escape z skips white space, and digits are decimal
+	dollar bool   // a backslash escapes the dollar sign, but no single quote
+	none   string // letters that no backslash changes, though it does in other languages
 	sigil  sigil
 }
 
 // sigil gives the length of the variable that stands in a string at the
-// beginning of a text, zero for none.
+// beginning of a text, with its subscripts; zero for none.
 type sigil func(text string, q quote) int
 
 // quoted reads a string whose opening delimiter has skip bytes. Code inside of
@@ -301,6 +303,9 @@ func (lx *lexer) body(q quote) bool {
 				return false
 			}
 			continue
+		case c == '}' && q.code == "{" && lx.at(1) == '}':
+			b.WriteByte(c)
+			lx.pos++
 		default:
 			if n := lx.variable(q); n > 0 {
 				lx.toks[at].literal = false
@@ -324,25 +329,7 @@ func (lx *lexer) variable(q quote) int {
 	if q.sigil == nil {
 		return 0
 	}
-	text := lx.text[lx.pos:min(lx.pos+maxVariable, len(lx.text))]
-	n := q.sigil(text, q)
-	if n == 0 || n >= len(text) {
-		return n
-	}
-	for {
-		open := n
-		if strings.HasPrefix(text[n:], "->") {
-			open += 2
-		}
-		if open >= len(text) || text[open] != '[' && text[open] != '{' {
-			return n
-		}
-		end := subscript(text[open:], q)
-		if end == 0 {
-			return n
-		}
-		n = open + end
-	}
+	return q.sigil(lx.text[lx.pos:min(lx.pos+maxVariable, len(lx.text))], q)
 }
 
 // subscript gives the length of a part in brackets that stays inside of its
@@ -415,6 +402,9 @@ func (lx *lexer) escape(b *strings.Builder, q quote, at int) {
 		return true
 	}
 	switch {
+	case isDigit(c) && q.lua:
+		lx.pos--
+		number(3, 10, 1)
 	case c >= '0' && c <= '7':
 		lx.pos--
 		number(3, 8, 1)
@@ -433,20 +423,34 @@ func (lx *lexer) escape(b *strings.Builder, q quote, at int) {
 		lx.toks[at].literal = false
 		b.WriteRune(Hole)
 	case c == '\n':
-	case c == 'z' && q.skips:
+	case c == 'z' && q.lua:
 		for isSpace(lx.at(0)) {
 			lx.pos++
 		}
+	case c == 's' && q.code == "#{":
+		b.WriteByte(' ')
 	default:
-		if u := unescape(c); u != c {
+		if u := unescape(c); u != c && strings.IndexByte(q.none, c) < 0 {
 			b.WriteByte(u)
 			return
 		}
-		if q.keep && c != q.shut && c != '\\' && c != '\'' && c != '"' {
+		if q.keep && !q.escapes(c) {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(c)
 	}
+}
+
+// escapes reports whether a backslash before c goes away, where it does not
+// before others.
+func (q quote) escapes(c byte) bool {
+	if c == q.shut || c == '\\' {
+		return true
+	}
+	if q.dollar {
+		return c == '$'
+	}
+	return c == '\'' || c == '"'
 }
 
 func digitIn(c byte, base int) bool {
@@ -455,6 +459,8 @@ func digitIn(c byte, base int) bool {
 		return c >= '0' && c <= '7'
 	case isDigit(c):
 		return true
+	case base == 10:
+		return false
 	}
 	return c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }

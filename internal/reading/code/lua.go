@@ -30,7 +30,7 @@ func stepLua(lx *lexer) {
 		lx.add(token{kind: tokString, text: strings.TrimPrefix(body[:end], "\n"), literal: true})
 		lx.pos += level + 2 + end + len(shut)
 	case c == '\'' || c == '"':
-		lx.quoted(1, quote{shut: c, kind: tokString, line: true, skips: true})
+		lx.quoted(1, quote{shut: c, kind: tokString, line: true, lua: true, none: "e"})
 	case isDigit(c):
 		lx.number()
 	case isWord(c):

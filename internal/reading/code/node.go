@@ -21,9 +21,9 @@ func stepNode(lx *lexer) {
 		}
 		operator(lx)
 	case c == '\'' || c == '"':
-		lx.quoted(1, quote{shut: c, kind: tokString, line: true})
+		lx.quoted(1, quote{shut: c, kind: tokString, line: true, none: "ae"})
 	case c == '`':
-		lx.quoted(1, quote{shut: c, kind: tokString, code: "${"})
+		lx.quoted(1, quote{shut: c, kind: tokString, code: "${", none: "ae"})
 	case isDigit(c):
 		lx.number()
 	case isWord(c) || c == '$':

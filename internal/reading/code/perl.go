@@ -108,9 +108,13 @@ func perlSigil(text string, q quote) int {
 		for n < len(text) && (isWord(text[n]) || text[n] == ':' && (text[n-1] == ':' || strings.HasPrefix(text[n:], "::"))) {
 			n++
 		}
-		return n
+		return subscripts(text, n, q)
 	case c == '{':
-		return n + max(subscript(text[n:], q), 1)
+		block := subscript(text[n:], q)
+		if block < 3 || n == 1 && word(text[n+1:n+block-1]) {
+			return n + max(block, 1)
+		}
+		return subscripts(text, n+block, q)
 	case n > 1:
 		return n // the number of the process
 	case text[0] == '@' && c == '$':
@@ -119,6 +123,35 @@ func perlSigil(text string, q quote) int {
 		return 0
 	}
 	return 2 // a variable of punctuation
+}
+
+// word reports whether a text is a name.
+func word(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if !isWord(text[i]) && text[i] != ':' && text[i] != '^' {
+			return false
+		}
+	}
+	return true
+}
+
+// subscripts gives the length of a variable of n bytes with the subscripts
+// behind it.
+func subscripts(text string, n int, q quote) int {
+	for {
+		open := n
+		if strings.HasPrefix(text[n:], "->") {
+			open += 2
+		}
+		if open >= len(text) || text[open] != '[' && text[open] != '{' {
+			return n
+		}
+		end := subscript(text[open:], q)
+		if end == 0 {
+			return n
+		}
+		n = open + end
+	}
 }
 
 // perlWord reads a name, a keyword or a quote-like construct.

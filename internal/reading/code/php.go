@@ -31,9 +31,9 @@ func stepPHP(lx *lexer) {
 	case c == '\'':
 		lx.quoted(1, quote{shut: c, kind: tokString, raw: true})
 	case c == '"':
-		lx.quoted(1, quote{shut: c, kind: tokString, sigil: phpSigil, code: "{$", keep: true})
+		lx.quoted(1, quote{shut: c, kind: tokString, sigil: phpSigil, code: "{$", keep: true, dollar: true, none: "ab"})
 	case c == '`':
-		lx.quoted(1, quote{shut: c, kind: tokShell, sigil: phpSigil, code: "{$", keep: true})
+		lx.quoted(1, quote{shut: c, kind: tokShell, sigil: phpSigil, code: "{$", keep: true, dollar: true, none: "ab"})
 	case strings.HasPrefix(lx.rest(), "<<<"):
 		phpHeredoc(lx)
 	case isDigit(c):
@@ -76,13 +76,11 @@ func phpSigil(text string, q quote) int {
 	if n == 1 {
 		return 0
 	}
-	if name := strings.TrimPrefix(text[n:], "->"); len(name) < len(text)-n {
-		m := len(text) - len(name)
-		for m < len(text) && isWord(text[m]) {
-			m++
-		}
-		if m > len(text)-len(name) {
-			return m
+	switch rest := text[n:]; {
+	case strings.HasPrefix(rest, "["):
+		return n + subscript(rest, q)
+	case len(rest) > 2 && rest[:2] == "->" && isWord(rest[2]) && !isDigit(rest[2]):
+		for n += 2; n < len(text) && isWord(text[n]); n++ {
 		}
 	}
 	return n

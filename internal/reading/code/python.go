@@ -34,7 +34,7 @@ func stepPython(lx *lexer) {
 // pythonString reads a string behind its prefix.
 func pythonString(lx *lexer, prefix string) {
 	c := lx.at(len(prefix))
-	q := quote{shut: c, kind: tokString, line: true, keep: true}
+	q := quote{shut: c, kind: tokString, line: true, keep: true, none: "e"}
 	skip := len(prefix) + 1
 	if lx.at(skip) == c && lx.at(skip+1) == c {
 		q.triple, q.line = true, false

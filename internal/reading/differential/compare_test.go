@@ -159,8 +159,8 @@ func (c claim) missing(e event) map[class]string {
 			found[faultNetwork] = e.by()
 		}
 	case opRead:
-		// Nothing but the dynamic loader asks for it by name.
-		if strings.HasSuffix(e.Path, ".so") && !e.within("git", "xargs") && !c.Executes && c.ReadOnly && !claims(c.Reading, e.Path, false) {
+		// It opens no files itself, so that its dynamic loader did.
+		if e.by() == "ls" && strings.HasSuffix(e.Path, ".so") && !c.Executes {
 			found[faultProgram] = "library"
 		}
 		if !c.More && !e.ignored() && !claims(c.Reading, e.Path, false) && !claims(c.Writing, e.Path, false) {
@@ -298,7 +298,7 @@ var sinkPath = regexp.MustCompile(`^(` + workDir + `/\.git/(config|hooks/[^/]+)|
 // itself keeps there is its commands' own meaning.
 func (e event) sink() string {
 	for _, name := range []string{e.Path, e.Other} {
-		if sinkPath.MatchString(name) && e.Op != opDelete && e.Op != opChange && !e.within("git") {
+		if sinkPath.MatchString(name) && !linkTemporary.MatchString(path.Base(name)) && e.Op != opDelete && e.Op != opChange && !e.within("git") {
 			return name
 		}
 	}

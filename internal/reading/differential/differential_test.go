@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	defaultLines = 3000 // generated lines; VOGT_DIFFERENTIAL overrides
+	defaultLines = 1500 // generated lines; VOGT_DIFFERENTIAL overrides
 	shortLines   = 300
 	maxShown     = 12 // faults of a class that are reduced and shown
 )

@@ -377,7 +377,7 @@ func opened(m memory, kind call, a [6]uint64, one func(string, string) []event) 
 			flags = *(*uint64)(unsafe.Pointer(&how[0]))
 		}
 	}
-	if flags&unix.O_PATH != 0 {
+	if flags&unix.O_PATH != 0 || flags&unix.O_TMPFILE == unix.O_TMPFILE {
 		return nil
 	}
 	if flags&openWrites == 0 {
