@@ -723,8 +723,16 @@ func (f *frame) settle() {
 	if f.more > 0 && f.mayDescend("") {
 		f.use.opaque(-1, "a word that is not literal may be a subcommand")
 	}
-	if f.doubt && (f.hazard(forms, index) &^ f.use.Effects).Has(hazards) {
-		f.use.opaque(-1, "a word that is not literal may be an option")
+	if f.doubt {
+		e, risk := f.hazard(forms, index)
+		if (e &^ f.use.Effects).Has(hazards) {
+			f.use.opaque(-1, "a word that is not literal may be an option")
+		}
+		f.use.Risk = max(f.use.Risk, risk)
+		if more := e & (detail.Secrets | detail.Unsettled); more != 0 {
+			f.use.Effects |= more
+			f.use.stuck = true
+		}
 	}
 }
 
@@ -791,17 +799,18 @@ func (f *frame) mayDescend(text string) bool {
 
 // hazard is what any further option of this section could do: by itself, or by
 // making another form than the chosen one hold.
-func (f *frame) hazard(forms []form, chosen int) detail.Effects {
+func (f *frame) hazard(forms []form, chosen int) (e detail.Effects, risk detail.Risk) {
 	if !f.section.traits.allOptions {
-		return detail.Opaque
+		return detail.Opaque, detail.High
 	}
-	var e detail.Effects
 	for _, s := range f.scopes {
 		for _, o := range s.options {
-			e |= o.hazard()
+			oe, or := o.hazard()
+			e, risk = e|oe, max(risk, or)
 		}
 		for _, o := range s.families {
-			e |= o.hazard()
+			oe, or := o.hazard()
+			e, risk = e|oe, max(risk, or)
 		}
 	}
 	// A word in front of literal ones may take one of them as its value.
@@ -816,15 +825,16 @@ func (f *frame) hazard(forms []form, chosen int) detail.Effects {
 		case i < chosen && (swallows || slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind == hasOption || t.kind == optionIs })),
 			i > chosen && undone:
 			e |= forms[i].clause.effects | forms[i].roleEffects()
+			risk = max(risk, forms[i].clause.risk)
 		}
 	}
-	return e
+	return e, risk
 }
 
-func (o *option) hazard() detail.Effects {
-	var e detail.Effects
-	for _, c := range o.clauses {
-		e |= c.effects
+func (o *option) hazard() (e detail.Effects, risk detail.Risk) {
+	for i := range o.clauses {
+		e |= o.clauses[i].effects
+		risk = max(risk, o.clauses[i].risk)
 	}
 	for _, v := range o.values {
 		e |= v.role.Effects()
@@ -832,7 +842,7 @@ func (o *option) hazard() detail.Effects {
 			e |= detail.Executes
 		}
 	}
-	return e
+	return e, risk
 }
 
 func (fm *form) roleEffects() detail.Effects {

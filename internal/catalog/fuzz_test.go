@@ -189,6 +189,10 @@ func coversHidden(t *testing.T, e *Entry, words, hidden []Word, u *Use) {
 	if lost := u.Effects &^ h.Effects & matters; lost != 0 && u.Why == "" {
 		t.Errorf("%s may be %s: %v, and shows as %v", show(hidden), show(words), u.Effects, h.Effects)
 	}
+	shownLess := h.Effects.ReadOnly() && (u.Effects &^ h.Effects).Has(detail.Secrets|detail.Unsettled)
+	if u.Why == "" && (shownLess || atLeast(u) > atLeast(&h)) {
+		t.Errorf("%s may be %s: %v, risk %v, and shows as %v, risk %v", show(hidden), show(words), u.Effects, u.Risk, h.Effects, h.Risk)
+	}
 	for _, v := range u.Values {
 		if u.Why != "" || h.Effects.Has(detail.Executes) || !v.Role.starts() || v.Word >= v.End {
 			continue
@@ -197,6 +201,17 @@ func coversHidden(t *testing.T, e *Entry, words, hidden []Word, u *Use) {
 			t.Errorf("%s may be %s, which starts %v %s, and shows as %v", show(hidden), show(words), v.Role, show(words[v.Word:v.End]), h.Values)
 		}
 	}
+}
+
+// atLeast is the least risk of a use: what its entry says, or its effects.
+func atLeast(u *Use) detail.Risk {
+	switch {
+	case u.Effects.Has(hazards &^ detail.Writes):
+		return max(u.Risk, detail.High)
+	case u.Effects.Has(detail.Writes):
+		return max(u.Risk, detail.Medium)
+	}
+	return max(u.Risk, detail.Low)
 }
 
 // startsAs reports whether a value of a call with hidden parts stands for one
