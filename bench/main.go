@@ -23,11 +23,12 @@ import (
 func main() {
 	bin := flag.String("bin", "bin", "folder with the built binaries")
 	seconds := flag.Int("seconds", 3, "length of each load measurement")
+	only := flag.String("only", "", "one part: sizes, reading, processes, load or memory")
 	rounds := flag.Int("rounds", 40, "runs of each whole-process measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *bin, time.Duration(*seconds)*time.Second, *rounds); err != nil {
+	if err := run(ctx, *bin, time.Duration(*seconds)*time.Second, *rounds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -42,7 +43,7 @@ type bench struct {
 	rounds int
 }
 
-func run(ctx context.Context, bin string, length time.Duration, rounds int) error {
+func run(ctx context.Context, bin string, length time.Duration, rounds int, only string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -54,8 +55,14 @@ func run(ctx context.Context, bin string, length time.Duration, rounds int) erro
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: ctx, bin: bin, dir: dir, length: length, rounds: rounds}
 	fmt.Printf("# Measurements\n\n%s, %d CPUs, %s\n", runtime.Version(), runtime.NumCPU(), kernel())
-	for _, part := range []func() error{b.sizes, b.readingInProcess, b.processes, b.load, b.memory} {
-		if err := part(); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"sizes", b.sizes}, {"reading", b.readingInProcess}, {"processes", b.processes}, {"load", b.load}, {"memory", b.memory}} {
+		if only != "" && only != part.name {
+			continue
+		}
+		if err := part.run(); err != nil {
 			return err
 		}
 	}

@@ -445,7 +445,7 @@ form run : inert :
 			{"x -n one", "x : unsettled : -n text:one"},
 			{"x -n <>", "x : unsettled : -n text:<>"},
 			{"x -n <*>", "x : opaque unsettled : -n text:<*> : no subcommand is given"},
-			{"x -n <*> one", "x.one : opaque : -n text:<*> : a word that is not literal may be an option"},
+			{"x -n <*> one", "x.one : opaque risk=high : -n text:<*> : a word that is not literal may be an option"},
 			{"x -z", "x : opaque unsettled : : the option is not in the catalog (-z)"},
 		},
 	}, {

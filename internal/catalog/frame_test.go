@@ -350,10 +350,10 @@ func TestTraits(t *testing.T) {
 			{"x tp a b c", "x : opaque : read:a, read:b, read:c : the option takes more than one word (tp)"},
 			{"x -- tf", "x : none : read:tf"},
 			{"x tf <> b", "x : none : -f read:<>, read:b"},
-			{"x tf <*>", "x : opaque : -f read:<*> : a word that is not literal may be an option"},
+			{"x tf <*>", "x : opaque risk=high : -f read:<*> : a word that is not literal may be an option"},
 			{"x tf a* b", "x : none : -f read:a*, read:b"},
-			{"x tf a<?>", "x : opaque : -f read:a<?> : a word that is not literal may be an option"},
-			{"x <> a", "x : opaque : read:<>, read:a : a word that is not literal may be an option"},
+			{"x tf a<?>", "x : opaque risk=high : -f read:a<?> : a word that is not literal may be an option"},
+			{"x <> a", "x : opaque risk=high : read:<>, read:a : a word that is not literal may be an option"},
 			{"x ''", "x : none : read:"},
 			{"x", "x : none :"},
 		}},
@@ -537,7 +537,7 @@ form run : inert : text...
 			{"x -20", "x.num : privilege :"},
 			{"x -0", "x.num : privilege :"},
 			{"x -2a", "x : opaque : : " + unlisted + " (-2a)"},
-			{"x -<>", "x : opaque : text:-<> : a word that is not literal may be an option"},
+			{"x -<>", "x : opaque risk=high : text:-<> : the word may be any option (-<>)"},
 			{"x -2<>", "x : opaque : : " + unlisted + " (-2<>)"},
 			{"x -fab", "x.has : executes : -f* read:ab"},
 			{"x -f ab", "x.has : executes : -f* read:, text:ab"},
@@ -709,16 +709,16 @@ func TestOperands(t *testing.T) {
 			{"x -- <*> ls", "x : privilege opaque : text:<*>, command:ls : the word may be none or several (<*>)"},
 			{"x -- 5 <*> ls", "x : privilege opaque : text:5, command:<*>_ls : the word may be none or several (<*>)"},
 			{"x -- 5 ls <*>", "x : privilege : text:5, command:ls_<*>"},
-			{"x -n <*> 5 ls", "x : privilege opaque : -n text:<*>, text:5, command:ls : the value of an option may be several words"},
+			{"x -n <*> 5 ls", "x : privilege opaque risk=high : -n text:<*>, text:5, command:ls : nobody knows where the command begins (<*>)"},
 		}},
 		{"a command, all options known", "parser getopt all-options\n-n =text\nform run : inert : command...", []call{
 			{"x -n 1 ls a", "x : none : -n text:1, command:ls_a"},
 			{"x -n <> ls", "x : none : -n text:<>, command:ls"},
-			{"x -n<> ls", "x : opaque : -n text:<>, command:ls : the value of an option may be several words"},
+			{"x -n<> ls", "x : opaque : -n text:<>, command:ls : nobody knows where the command begins (-n<>)"},
 			{"x -n1<> ls", "x : none : -n text:1<>, command:ls"},
-			{"x -n <*> ls", "x : opaque : -n text:<*>, command:ls : the value of an option may be several words"},
-			{"x -n<*> ls", "x : opaque : -n text:<*>, command:ls : the value of an option may be several words"},
-			{"x -n a<?> ls", "x : opaque : -n text:a<?>, command:ls : the value of an option may be several words"},
+			{"x -n <*> ls", "x : opaque : -n text:<*>, command:ls : nobody knows where the command begins (<*>)"},
+			{"x -n<*> ls", "x : opaque : -n text:<*>, command:ls : nobody knows where the command begins (-n<*>)"},
+			{"x -n a<?> ls", "x : opaque : -n text:a<?>, command:ls : nobody knows where the command begins (a<?>)"},
 		}},
 		{"a command and options anywhere", "parser getopt anywhere\n-v : write\nform run : inert : command...", []call{
 			{"x ls -v", "x : writes : command:ls_-v"},
@@ -731,7 +731,7 @@ func TestOperands(t *testing.T) {
 			{"x =a ls", "x : none : command:=a_ls"},
 			{"x a-b=c ls", "x : none : assign:a-b=c, command:ls"},
 			{"x -- A=<> ls", "x : none : assign:A=<>, command:ls"},
-			{"x -- A=<*> ls", "x : opaque : assign:A=<*>, command:ls : the value of an option may be several words"},
+			{"x -- A=<*> ls", "x : opaque risk=high : assign:A=<*>, command:ls : nobody knows where the command begins (A=<*>)"},
 			{"x -- <> ls", "x : none : command:<>_ls"},
 		}},
 		{"assignments in front of a subcommand", "parser getopt\n-v : write\nform run : inert : assign... command...\ncommand list\nform run : net :", []call{
@@ -777,15 +777,15 @@ func TestDoubt(t *testing.T) {
 	const mayBeOption = " : a word that is not literal may be an option"
 	readTable(t, []entryCalls{
 		{"not every option is known", "parser getopt\n-a\nform run : inert : read...", []call{
-			{"x <>", "x : opaque : read:<>" + mayBeOption},
-			{"x a <*>", "x : opaque : read:a, read:<*>" + mayBeOption},
-			{"x <?>", "x : opaque : read:<?>" + mayBeOption},
+			{"x <>", "x : opaque risk=high : read:<> : a word that is not literal may be an option"},
+			{"x a <*>", "x : opaque risk=high : read:a, read:<*> : a word that is not literal may be an option"},
+			{"x <?>", "x : opaque risk=high : read:<?> : a word that is not literal may be an option"},
 			{"x a<>", "x : none : read:a<>"},
 			{"x a<?>", "x : none : read:a<?>"},
-			{"x a<*>", "x : opaque : read:a<*>" + mayBeOption},
+			{"x a<*>", "x : opaque risk=high : read:a<*> : a word that is not literal may be an option"},
 			{"x -- <>", "x : none : read:<>"},
 			{"x -- <*>", "x : none : read:<*>"},
-			{"x -<>", "x : opaque : read:-<>" + mayBeOption},
+			{"x -<>", "x : opaque risk=high : read:-<> : the word may be any option (-<>)"},
 			{"x --a<>", "x : opaque : : the word may be any option (--a<>)"},
 			{"x -a<>", "x : opaque : : the word may be any option (-a<>)"},
 		}},
@@ -815,8 +815,16 @@ func TestDoubt(t *testing.T) {
 		{"a family matters", "parser getopt all-options\n-W* : exec\nform run : inert : read...", []call{
 			{"x <>", "x : opaque : read:<>" + mayBeOption},
 		}},
-		{"only a consulted setting", "parser getopt all-options\n-e : read secret high\nform run : inert : read...", []call{
-			{"x <>", "x : none : read:<>"},
+		{"the risk of an option", "parser getopt all-options\n-r : critical\nform run : destroy : delete...", []call{
+			{"x a", "x : writes destructive : delete:a"},
+			{"x <> a", "x : writes destructive risk=critical : delete:<>, delete:a"},
+		}},
+		{"what a form shows that perhaps holds", "parser getopt all-options\nform show when operands 0 : secret high :\nform run : inert : text...", []call{
+			{"x a", "x : none : text:a"},
+			{"x -- <*>", "x : secrets risk=high : text:<*>"},
+		}},
+		{"a consulted setting", "parser getopt all-options\n-e : read secret high\nform run : inert : read...", []call{
+			{"x <>", "x : unsettled secrets risk=high : read:<>"},
 		}},
 		{"an option makes another form hold", "parser getopt all-options\n-w\nform other when -w : write : read...\nform run : inert : read...", []call{
 			{"x <>", "x : opaque : read:<>" + mayBeOption},
@@ -859,7 +867,7 @@ func TestDoubt(t *testing.T) {
 		}},
 		{"a file whose name begins a family", "parser single no-dashdash all-options\noption if= =read\noption of= =write\nform run : inert :", []call{
 			{"x if=<>", "x : none : if= read:<>"},
-			{"x of<>", "x : opaque : : more operands than the catalog knows (of<>)"},
+			{"x of<>", "x : opaque : : the word may be any option (of<>)"},
 			{"x <>", "x : opaque : : more operands than the catalog knows (<>)"},
 		}},
 	})
@@ -871,7 +879,7 @@ func TestHidden(t *testing.T) {
 	const mayBeOption = " : a word that is not literal may be an option"
 	readTable(t, []entryCalls{
 		{"an empty value takes the next word", "parser getopt all-options\n-n =text\n-i [=text]\n--name =text\nform run : inert : command...", []call{
-			{"x -n<> ls rm", "x : opaque : -n text:<>, command:ls_rm : the value of an option may be several words"},
+			{"x -n<> ls rm", "x : opaque : -n text:<>, command:ls_rm : nobody knows where the command begins (-n<>)"},
 			{"x -na<> ls rm", "x : none : -n text:a<>, command:ls_rm"},
 			{"x -i<> ls rm", "x : none : -i text:<>, command:ls_rm"},
 			{"x --name=<> ls rm", "x : none : --name text:<>, command:ls_rm"},
@@ -883,7 +891,7 @@ func TestHidden(t *testing.T) {
 			{"x -V a<>", "x.help : none : text:a<>"},
 		}},
 		{"the end of the options makes an operand of it", "parser getopt all-options\n-V\nform help when -V : inert :\nform run : write : text...", []call{
-			{"x -<> -V", "x.help : opaque : : more operands than the catalog knows (-<>)"},
+			{"x -<> -V", "x.help : opaque : : the word may be any option (-<>)"},
 		}},
 		{"a long option of one dash", "parser getopt all-options anywhere\n-c =text\n-classpath =plugin\nform run : inert : text...", []call{
 			{"x -classpath a", "x : executes : -classpath plugin:a"},
@@ -893,17 +901,17 @@ func TestHidden(t *testing.T) {
 		}},
 		{"options that begin otherwise", "parser getopt all-options\n+r -R : write\n+* : exec\noption up : destroy\nform run : inert : text...", []call{
 			{"x +r", "x : writes :"},
-			{"x +<>", "x : executes :"},
-			{"x u<>", "x : opaque : text:u<>" + mayBeOption},
+			{"x +<>", "x : executes opaque : : the word may be any option (+<>)"},
+			{"x u<>", "x : opaque : text:u<> : the word may be any option (u<>)"},
 			{"x a<>", "x : none : text:a<>"},
 		}},
 		{"options with a plus", "parser getopt all-options\n+r : write\nform run : inert : text...", []call{
-			{"x +<>", "x : opaque : text:+<>" + mayBeOption},
-			{"x +<?>", "x : opaque : text:+<?>" + mayBeOption},
+			{"x +<>", "x : opaque : text:+<> : the word may be any option (+<>)"},
+			{"x +<?>", "x : opaque : text:+<?> : the word may be any option (+<?>)"},
 			{"x +x<>", "x : none : text:+x<>"},
 		}},
 		{"options with a slash", "parser dos all-options\n/r : write\nform run : inert : text...", []call{
-			{"x /<>", "x : opaque : text:/<>" + mayBeOption},
+			{"x /<>", "x : opaque : text:/<> : the word may be any option (/<>)"},
 			{"x /r<>", "x : opaque : : the word may be any option (/r<>)"},
 		}},
 		{"a pattern may be several words", "parser single all-options\nform one when operands 1 : inert : read\nform two : inert : read code:sql...", []call{

@@ -58,6 +58,7 @@ var german = map[string]string{
 	"recursion":         "Eine Funktion ruft sich selbst auf; wie oft, ist nicht bekannt.",
 	"set":               "Eine Option der Shell wird gesetzt, die spätere Wörter anders bedeuten lässt.",
 	"setting":           "Eine Einstellung steht nicht im Katalog.",
+	"shared-host":       "Diesen Rechner teilen sich viele: Was dort liegt, kann von jedem sein.",
 	"shopt":             "Eine Option der Shell wird gesetzt, die spätere Wörter anders bedeuten lässt.",
 	"split":             "Der Text, der zum Befehl wird, ist nicht verständlich.",
 	"subscript":         "Ein Name, der nicht wörtlich dasteht, kann einen Index haben, der ausgewertet wird.",

@@ -262,6 +262,11 @@ func (w *walker) rate(c *Call, s *scope) {
 	floor(!e.Inert(), detail.Medium)
 	floor(e.Has(detail.Opaque|detail.Executes|detail.Contacts|detail.Destroys|detail.Door|detail.Secrets), detail.High)
 	floor(e.Has(detail.Privileged), detail.Critical)
+	for _, host := range c.Hosts {
+		if w.catalog.HostKind(host) == "multi-tenant" {
+			w.problem(c.Offset, "shared-host", host+" is a host that many share: what is there may be anybody's")
+		}
+	}
 	home := s.home
 	for _, p := range c.Paths.Reads {
 		switch class := w.catalog.Classify(p, home); {

@@ -85,7 +85,7 @@ func TestLimits(t *testing.T) {
 		"x=aaaaaaaaaa;" + strings.Repeat("x=$x$x;", 60) + "cat \"$x\"",
 		strings.Repeat("cd a;", 3000) + "ls",
 	} {
-		n := newSession(rd, Place{})
+		n := rd.begin(Place{})
 		file, err := rd.parse(text)
 		if err != nil {
 			t.Fatal(err)

@@ -125,8 +125,9 @@ func (r *Reading) Programs() []string {
 
 // Reader reads texts against one catalog. It is safe for concurrent use.
 type Reader struct {
-	catalog *catalog.Catalog
-	parsers sync.Pool
+	catalog  *catalog.Catalog
+	parsers  sync.Pool
+	sessions sync.Pool
 }
 
 // New returns a reader.
@@ -136,14 +137,13 @@ func New(c *catalog.Catalog) *Reader {
 
 // Text reads a command line as bash would.
 func (rd *Reader) Text(text string, at Place) Reading {
-	n := newSession(rd, at)
+	n := rd.begin(at)
 	r, w := &n.reading, &n.walker
 	w.inspect(text)
 	if len(text) > MaxText {
 		w.problem(MaxText, "too-long", fmt.Sprintf("the text has %d bytes, more than %d are not read", len(text), MaxText))
 		w.unknownText(text)
-		w.finish()
-		return *r
+		return rd.end(n)
 	}
 	file, err := rd.parse(text)
 	switch {
@@ -159,8 +159,7 @@ func (rd *Reader) Text(text string, at Place) Reading {
 		w.text = strings.ReplaceAll(text, "\r", returnMark)
 		w.stmts(file.Stmts, &n.scope)
 	}
-	w.finish()
-	return *r
+	return rd.end(n)
 }
 
 // Argv reads an argument list. The error names the word that cannot be run.
@@ -170,7 +169,7 @@ func (rd *Reader) Argv(argv []string, resolved string, at Place) (Reading, error
 	if err := CheckArgv(argv); err != nil {
 		return Reading{}, err
 	}
-	n := newSession(rd, at)
+	n := rd.begin(at)
 	r, w := &n.reading, &n.walker
 	r.ParseOK = true
 	words := make([]catalog.Word, len(argv))
@@ -179,8 +178,7 @@ func (rd *Reader) Argv(argv []string, resolved string, at Place) (Reading, error
 	}
 	w.inspect(strings.Join(argv, " "))
 	w.command(call{words: words, scope: &n.scope, resolved: resolved})
-	w.finish()
-	return *r, nil
+	return rd.end(n), nil
 }
 
 // CheckArgv reports the first word of an argument list that cannot be run.

@@ -52,25 +52,39 @@ func (c *collector) sort() {
 		calls[i] = c.calls[k]
 	}
 	c.calls = calls
-	c.keys = nil
 }
 
-// session is all that one reading needs, in one piece.
+// session is what one reading needs besides its result. It is used again.
 type session struct {
 	walker
 	reading   Reading
 	collector collector
 	scope     scope
-	calls     [4]*Call
-	keys      [4]int
 }
 
-func newSession(rd *Reader, at Place) *session {
-	n := &session{}
-	n.collector = collector{calls: n.calls[:0], keys: n.keys[:0]}
-	n.walker = walker{rd: rd, catalog: rd.catalog, reading: &n.reading, collect: &n.collector, place: at}
+// begin takes a session for one reading; end gives it back and returns what
+// was read.
+func (rd *Reader) begin(at Place) *session {
+	n, _ := rd.sessions.Get().(*session)
+	if n == nil {
+		n = &session{}
+	}
+	n.collector = collector{calls: make([]*Call, 0, 4), keys: n.collector.keys[:0]}
+	n.walker = walker{
+		rd: rd, catalog: rd.catalog, reading: &n.reading, collect: &n.collector, place: at,
+		slab: n.slab, places: n.places, jobs: n.jobs, scopes: n.scopes,
+	}
 	n.scope = newScope(at)
 	return n
+}
+
+func (rd *Reader) end(n *session) Reading {
+	n.finish()
+	r := n.reading
+	n.reading, n.scope, n.collector.calls = Reading{}, scope{}, nil
+	n.walker = walker{slab: n.slab, places: n.places, jobs: n.jobs, scopes: n.scopes}
+	rd.sessions.Put(n)
+	return r
 }
 
 // fork is a copy of a scope for a subshell, until it is released.

@@ -69,8 +69,8 @@ func (r *awkReader) look(i int) {
 		switch {
 		case t.text == "ENVIRON":
 			r.environ = true
-		case t.text == "ARGV" || t.text == "ARGC":
-			r.sure = false // names input files, which may be special
+		case t.text == "ARGV" || t.text == "ARGC" || t.text == "SYMTAB":
+			r.sure = false // names input files, which may be special; SYMTAB holds every variable
 		case t.tight && !r.defined[t.text]:
 			r.sure = false // a function of an extension
 		}

@@ -103,19 +103,19 @@ func (g *gdbScript) show(name, arg string) {
 		g.set(arg)
 		return
 	case "thread":
-		if command, found := strings.CutPrefix(arg, "apply all "); found {
-			inner, rest := gdbName(strings.TrimSpace(command))
-			if inner == "bt" || inner == "backtrace" || inner == "where" {
-				return
-			}
-			g.sure = false
-			if inner != "thread" && inner != "pipe" && inner != "|" {
-				g.command(inner, rest)
-			}
+		if command, found := strings.CutPrefix(arg, "apply"); found {
+			g.apply(command)
 			return
 		}
 	case "echo", "#", "help", "h":
 		return
+	case "frame", "f":
+		if command, found := strings.CutPrefix(arg, "apply"); found {
+			g.apply(command)
+			return
+		}
+	}
+	switch name {
 	case "print", "p", "inspect", "output", "x", "list", "l", "ptype", "whatis", "frame", "f", "up", "down", "disassemble", "disas", "info", "i":
 		switch {
 		case strings.Contains(arg, "$_shell"), strings.Contains(arg, "$_gdb_setting"):
@@ -127,6 +127,27 @@ func (g *gdbScript) show(name, arg string) {
 		return
 	}
 	g.sure = g.sure && !strings.ContainsAny(arg, "(=|")
+}
+
+// apply reads the command that is applied to threads or frames, behind their
+// numbers and the options.
+func (g *gdbScript) apply(text string) {
+	for {
+		text = strings.TrimLeft(text, " \t")
+		word, rest, _ := strings.Cut(text, " ")
+		if word != "all" && word != "level" && (word == "" || !isDigit(word[0]) && word[0] != '-' && word[0] != '$') {
+			break
+		}
+		text = rest
+	}
+	switch name, arg := gdbName(text); name {
+	case "bt", "backtrace", "where":
+	case "", "thread", "frame", "f", "pipe", "|", "print", "p":
+		g.sure = false
+	default:
+		g.sure = false
+		g.command(name, arg)
+	}
 }
 
 // convenience reads the function $_shell.

@@ -10,7 +10,7 @@ func readMongo(f *Finding, text string) bool {
 	for line := range strings.Lines(text) {
 		// The commands of the shell are no JavaScript.
 		words := strings.Fields(strings.TrimRight(strings.TrimSpace(line), ";"))
-		if len(words) == 2 && (words[0] == "show" || words[0] == "use") {
+		if len(words) == 2 && (words[0] == "show" || words[0] == "use") && word(strings.ReplaceAll(words[1], "-", "_")) {
 			continue
 		}
 		rest.WriteString(line)

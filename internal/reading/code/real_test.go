@@ -135,7 +135,7 @@ func TestSedAgainstReal(t *testing.T) {
 		t.Skip("this sed is not GNU sed")
 	}
 	tool{
-		lang: Sed, argv: []string{"sed", "-n", "-e", "TEXT", "in"}, inputs: map[string]string{"in": "a/b\n"}, rounds: 500,
+		lang: Sed, argv: []string{"sed", "-n", "-e", "TEXT", "in"}, inputs: map[string]string{"in": "a/b\n"}, rounds: 300,
 		text: mix([]string{
 			"s/a/b/", "s/[/]/x/", "s,a,b,", "s/a/", "s/[", "]", "[^/]", "/", "/", "w f#N", "w f#N\n", "w f#N", "\nw f#N\n", ";w f#N", "W f#N\n", "e >m#N\n", "e >m#N",
 			"{", "}", ";", ";", "\n", "\n", "\\\n", "\\", "a", "a ", "i\\", "c\\\n", "y/ab/cd/", "y/a/", "1", "$", "1,", "1!", "!", "p", "p;", "n;", "#", "# ", "/a/", "/a/I", "\\,a,",
@@ -189,14 +189,14 @@ func awkText(r *rand.Rand) string {
 func TestAwkAgainstReal(t *testing.T) {
 	for _, name := range []string{"gawk", "mawk"} {
 		t.Run(name, func(t *testing.T) {
-			tool{lang: Awk, argv: []string{name, "TEXT", "in"}, inputs: map[string]string{"in": "a \"b\"\n"}, rounds: 500, text: awkText}.test(t)
+			tool{lang: Awk, argv: []string{name, "TEXT", "in"}, inputs: map[string]string{"in": "a \"b\"\n"}, rounds: 300, text: awkText}.test(t)
 		})
 	}
 }
 
 func TestSQLiteAgainstReal(t *testing.T) {
 	tool{
-		lang: SQLite, argv: []string{"sqlite3", "-batch", ":memory:"}, stdin: true, inputs: map[string]string{}, rounds: 300,
+		lang: SQLite, argv: []string{"sqlite3", "-batch", ":memory:"}, stdin: true, inputs: map[string]string{}, rounds: 200,
 		text: mix([]string{
 			"select 1;\n", "select 1", ";", ";\n", "\n", "'", "''", "\"", "`", "[", "]", "--", "-- x\n", "/*", "*/", "/* x */", "\n.output f#N\n", "\n.once f#N\n", "\n.shell >m#N\n", ".shell >m#N\n", "\n.sys >m#N\n",
 			"\n.shell \">m#N\"\n", "\n.once '|>m#N'\n", "\n.once |>m#N\n", " .shell >m#N\n", "\n.mode csv\n", "\n.headers on\n", "select writefile('f#N', 'x');", "attach 'f#N' as x#N;", "\nattach 'f#N' as x#N; create table x#N.t(a);\n", "create table t#N(a);",
@@ -207,7 +207,7 @@ func TestSQLiteAgainstReal(t *testing.T) {
 
 func TestEdAgainstReal(t *testing.T) {
 	tool{
-		lang: Ed, argv: []string{"ed", "-s", "in"}, stdin: true, inputs: map[string]string{"in": "one\ntwo\n"}, rounds: 300,
+		lang: Ed, argv: []string{"ed", "-s", "in"}, stdin: true, inputs: map[string]string{"in": "one\ntwo\n"}, rounds: 200,
 		text: mix([]string{
 			"w f#N\n", "W f#N\n", "wq f#N\n", "! >m#N\n", "!>m#N\n", "r ! >m#N\n", "w ! >m#N\n", "e ! >m#N\n", "f f#N\n", "w\n", "a\n", "9a\n", "1i\n", "c\n", ".\n", ".\n", "x\n", "1p\n", ",p\n", "s/o/x/\n", "s/o/x\\\n", "/\n",
 			"g/o/p\n", "g/o/w f#N\n", "g/o/s/o/x\\\\\n", "v/o/! >m#N\n", "g/[/]/p\n", "/o/\n", "?o?w f#N\n", "1,$d\n", "u\n", "q\n", "Q\n", "H\n", "# x\n", "\n", "1\n", "$\n", "kx\n", "'xp\n", "1m2\n", "1t.\n", "=\n", "n\n", "z1\n", "j\n", "g/o/a\\\n", "G/o/\n", "1,2", ",", "%", "/o/",

@@ -50,8 +50,12 @@ func readSQL(f *Finding, lang Lang, text string, nest int) bool {
 			r.sure = r.sure && len(r.stmt) == 0
 			r.dot(r.line())
 			continue
-		case fresh && c == '#' && lang == SQLite && len(r.stmt) == 0:
+		case fresh && c == '#' && lang == SQLite && len(r.stmt) == 0 && (r.pos == 0 || r.text[r.pos-1] == '\n'):
 			r.line()
+			continue
+		case fresh && (lang == SQLite || lang == SQL) && r.batchEnd():
+			r.sure = false
+			r.finish()
 			continue
 		case fresh && len(r.stmt) == 0 && (lang == MySQL || lang == SQL) && r.clientWord():
 			continue
@@ -61,6 +65,18 @@ func readSQL(f *Finding, lang Lang, text string, nest int) bool {
 	}
 	r.finish()
 	return r.sure
+}
+
+// batchEnd takes a line that ends a batch for sqlite3 and sqlcmd: a statement
+// may end there.
+func (r *sqlReader) batchEnd() bool {
+	line, _, _ := strings.Cut(r.text[r.pos:min(r.pos+64, len(r.text))], "\n")
+	line = strings.TrimSpace(line)
+	if line != "/" && !strings.EqualFold(line, "go") {
+		return false
+	}
+	r.pos += len(line)
+	return true
 }
 
 // line takes the rest of the line.
@@ -111,7 +127,8 @@ func (r *sqlReader) token(c byte) {
 	case strings.HasPrefix(rest, "--"):
 		// MySQL wants a blank after the dashes, others do not.
 		if len(rest) > 2 && !isSpace(rest[2]) && (r.lang == MySQL || r.lang == SQL) {
-			r.sure = r.sure && r.lang == MySQL
+			// Before a control character it is a comment for MySQL only.
+			r.sure = r.sure && r.lang == MySQL && rest[2] > ' ' && rest[2] != 0x7f
 			r.punct(2)
 			return
 		}

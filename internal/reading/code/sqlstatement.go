@@ -18,12 +18,11 @@ func (r *sqlReader) statement(t []sqlToken) {
 	case "explain":
 		r.explain(t)
 	case "begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release":
-		if has(t, "prepared") {
-			r.Write = true
-		}
-		r.sure = r.sure && len(t) < 8 && !hasPunct(t, "(")
-	case "use", "detach":
-		r.sure = r.sure && len(t) < 5
+		r.transaction(t)
+	case "use":
+		r.sure = r.sure && len(t) == 2
+	case "detach":
+		r.sure = r.sure && len(t) < 4
 	case "set":
 		r.set(t)
 	case "pragma":
@@ -33,6 +32,34 @@ func (r *sqlReader) statement(t []sqlToken) {
 	default:
 		r.change(t)
 	}
+}
+
+// transaction judges the statements of transactions. In SQL Server a BEGIN may
+// be followed by any statement.
+func (r *sqlReader) transaction(t []sqlToken) {
+	if has(t, "prepared") {
+		r.Write = true
+	}
+	for i, w := range t[1:] {
+		switch prev := t[i].text; {
+		case w.kind == sqlWord && transactionWord(w.text):
+		case w.kind != sqlPunct && i < 3 && (prev == "savepoint" || prev == "to" || prev == "release" || prev == "prepared"):
+		case w.kind == sqlPunct && w.text == ",":
+		default:
+			r.sure = false
+		}
+	}
+	r.effects(t[1:])
+}
+
+func transactionWord(word string) bool {
+	switch word {
+	case "transaction", "tran", "work", "savepoint", "to", "and", "no", "not", "chain", "release", "read", "only", "write", "isolation", "level",
+		"serializable", "repeatable", "committed", "uncommitted", "deferred", "deferrable", "immediate", "exclusive", "concurrent",
+		"with", "consistent", "snapshot", "prepared":
+		return true
+	}
+	return false
 }
 
 // change judges a statement that is not there to read.
@@ -87,6 +114,9 @@ func (r *sqlReader) define(t []sqlToken) {
 	}
 	if t[0].text == "alter" && (has(t, "drop") || has(t, "truncate")) {
 		r.Destroy = true
+	}
+	if r.lang == SQL {
+		r.effects(t[1:]) // SQL Server wants no semicolon before the next statement
 	}
 	r.calls(t)
 }
@@ -151,6 +181,7 @@ func (r *sqlReader) set(t []sqlToken) {
 	switch t[i].text {
 	case "statement_timeout", "lock_timeout", "timezone", "time", "names", "client_encoding", "datestyle", "client_min_messages", "work_mem", "extra_float_digits", "nocount":
 		r.sure = r.sure && len(t) < 8 && !hasPunct(t, "(")
+		r.effects(t[i+1:])
 		return
 	case "global", "persist", "password":
 		r.Write = true
@@ -221,7 +252,13 @@ func (r *sqlReader) query(t []sqlToken) {
 func (r *sqlReader) effects(t []sqlToken) {
 	for i, w := range t {
 		if w.kind != sqlWord {
+			if r.lang == SQL && i > 0 && (t[i-1].text == "from" || t[i-1].text == "join") && w.kind != sqlPunct && (w.kind == sqlString || strings.ContainsAny(w.text, "./:")) {
+				r.sure = false // DuckDB reads a file or URL
+			}
 			continue
+		}
+		if i > 0 && t[i-1].text == "on" && (w.text == "delete" || w.text == "update") {
+			continue // what happens to references
 		}
 		call := i+1 < len(t) && t[i+1].text == "(" && t[i+1].kind == sqlPunct
 		member := i > 0 && t[i-1].text == "."
@@ -243,6 +280,10 @@ func (r *sqlReader) effects(t []sqlToken) {
 			if !call {
 				r.Write, r.Destroy, r.sure = true, true, false
 			}
+		case "kill", "shutdown", "backup", "restore", "dbcc", "reconfigure", "deny", "revoke", "bulk", "waitfor", "declare", "attach", "vacuum",
+			"pragma", "reindex", "checkpoint", "openrowset", "openquery", "opendatasource", "disable", "enable", "copy", "load":
+			// Statements of their own where no semicolon is needed.
+			r.sure = r.sure && r.lang != SQL
 		case "share", "lock", "create", "alter", "grant", "call", "execute", "exec", "procedure":
 			r.sure = false
 		}

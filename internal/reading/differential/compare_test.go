@@ -223,7 +223,7 @@ var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir
 
 // systemCallers start what they are given by the shell of system(3), which has
 // no name in the text.
-var systemCallers = strings.Fields("awk gawk mawk sed split flock perl python3 tar m4 ed bc sqlite3 less")
+var systemCallers = strings.Fields("awk gawk mawk sed split flock perl python3 tar m4 ed bc dc sqlite3 less make patch diff3 sdiff")
 
 // compressors are what tar starts for its own options.
 var compressors = strings.Fields("gzip bzip2 xz zstd lzma compress")

@@ -9,13 +9,17 @@ import (
 	_ "embed"
 )
 
-//go:embed testdata/attacks.txt
-var attackLines string
+var (
+	//go:embed testdata/attacks.txt
+	attackLines string
+	//go:embed testdata/programs.txt
+	programLines string
+)
 
-// attacks are the lines of testdata/attacks.txt.
+// attacks are the lines of two files, about the shell and about programs.
 func attacks() []string {
 	var texts []string
-	for _, s := range lines("attacks.txt", attackLines) {
+	for _, s := range slices.Concat(lines("attacks.txt", attackLines), lines("programs.txt", programLines)) {
 		texts = append(texts, s.text)
 	}
 	return texts

@@ -22,7 +22,8 @@ var realPrograms = strings.Fields(`
 	nproc numfmt od paste printenv printf pwd readlink realpath rev rmdir sed seq setsid sh sha256sum sort
 	split stat stdbuf tac tail tee test timeout touch tr true truncate tsort uname unexpand uniq unlink
 	wc which whoami xargs xxd echo install dash egrep fgrep chrt taskset perl python3 tar gzip xz bzip2 jq
-	sqlite3 patch ed bc dc m4 column file less shuf cksum csplit tree zip unzip pr ptx fmt getopt`)
+	sqlite3 patch ed bc dc m4 column file less shuf cksum csplit tree zip unzip pr ptx fmt getopt
+	sdiff diff3 cpio zstd b2sum sha1sum basenc look hexdump iconv ar make gunzip zcat yes mknod`)
 
 // quietPrograms do nothing instead of what they are known for, which prints
 // nothing.
