@@ -200,6 +200,9 @@ func (f *frame) scan() {
 			i = next
 		}
 	}
+	if t.firstCluster && len(f.words) > 1 && f.words[1].Kind != Literal && (f.words[1].Text == "" || f.words[1].Text[0] != '-') {
+		f.use.opaque(1, "the letters of the first word are not literal")
+	}
 	for i < len(f.words) {
 		w := &f.words[i]
 		t = &f.section.traits
@@ -630,11 +633,17 @@ func (c *clause) holdsFor(value string) bool {
 	return !matchesAny(c.except, value)
 }
 
-// matchesAny reports whether value equals a pattern, or begins with one that
-// ends in "*".
+// matchesAny reports whether value equals a pattern, begins with one that ends
+// in "*" or ends with one that begins so.
 func matchesAny(patterns []string, value string) bool {
 	for _, p := range patterns {
-		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(value, prefix) || p == value {
+		if p == value {
+			return true
+		}
+		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(value, prefix) {
+			return true
+		}
+		if suffix, ok := strings.CutPrefix(p, "*"); ok && strings.HasSuffix(value, suffix) {
 			return true
 		}
 	}
@@ -702,6 +711,7 @@ func (f *frame) settle() {
 			chosen, index = &forms[i], i
 		case perhaps:
 			doubtful |= forms[i].clause.effects | forms[i].roleEffects()
+			f.use.Risk = max(f.use.Risk, forms[i].clause.risk)
 			startsMaybe = startsMaybe || slices.ContainsFunc(forms[i].operands, func(o operandSpec) bool { return o.role.starts() })
 			continue
 		default:
@@ -717,6 +727,10 @@ func (f *frame) settle() {
 	f.use.form = chosen.name
 	f.use.add(&chosen.clause)
 	f.assign(chosen)
+	if more := doubtful & (detail.Secrets | detail.Unsettled); more != 0 {
+		f.use.Effects |= more
+		f.use.stuck = true
+	}
 	if (doubtful &^ f.use.Effects).Has(hazards) || startsMaybe {
 		f.use.opaque(-1, "which form it is depends on a word that is not literal")
 	}
@@ -980,6 +994,9 @@ func (w *Word) mayBe(patterns []string, anyCase bool) bool {
 		text = lowerASCII(text)
 	}
 	for _, p := range patterns {
+		if p[:min(1, len(p))] == "*" {
+			return true
+		}
 		p = strings.TrimSuffix(p, "*")
 		if strings.HasPrefix(p, text) || strings.HasPrefix(text, p) {
 			return true

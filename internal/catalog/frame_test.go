@@ -354,6 +354,8 @@ func TestTraits(t *testing.T) {
 			{"x tf a* b", "x : none : -f read:a*, read:b"},
 			{"x tf a<?>", "x : opaque risk=high : -f read:a<?> : a word that is not literal may be an option"},
 			{"x <> a", "x : opaque risk=high : read:<>, read:a : a word that is not literal may be an option"},
+			{"x c<> a", "x : opaque : read:c<>, read:a : the letters of the first word are not literal (c<>)"},
+			{"x t<*>", "x : opaque : read:t<*> : the letters of the first word are not literal (t<*>)"},
 			{"x ''", "x : none : read:"},
 			{"x", "x : none :"},
 		}},

@@ -31,7 +31,9 @@ const Hole = '\uE000'
 // Finding is what a text would do, as far as its literal parts show. The zero
 // Finding is "unknown": nothing was seen and nothing is proven.
 type Finding struct {
-	Shell []string   // text that it hands to a shell, in order of occurrence; its beginning is literal, Hole stands for open parts
+	// Shell has the texts that it hands to a shell, in order of occurrence. At
+	// least the beginning of each is literal; Hole stands for each open part.
+	Shell []string
 	Argv  [][]string // literal argument lists that it starts without a shell
 
 	Reads   []string // literal paths that it reads

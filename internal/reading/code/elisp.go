@@ -167,9 +167,8 @@ func (l elisp) call(name string, args []span) {
 		l.words(args, 0, 1)
 	case "make-process", "make-term", "ansi-term", "term", "load-library", "module-load", "comint-send-string", "process-send-string":
 		l.Starts = true
-	case "eval", "eval-expression":
-		// What it evaluates stands in the text, unless it is read from a string.
-	case "read", "read-from-string", "car-read-from-string":
+	case "read", "read-from-string":
+		// What is read from a string is most likely evaluated.
 		if text, ok := l.value(args, 0); ok {
 			l.merge(read(Elisp, text, l.nest+1))
 		}

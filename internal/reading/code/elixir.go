@@ -1,6 +1,9 @@
 package code
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // stepElixir reads one token of Elixir.
 func stepElixir(lx *lexer) {
@@ -13,7 +16,7 @@ func stepElixir(lx *lexer) {
 		lx.skipLine()
 	case c == '"' || c == '\'':
 		triple := lx.at(1) == c && lx.at(2) == c
-		lx.quoted(1+2*btoi(triple), quote{shut: c, kind: tokString, code: "#{", triple: triple})
+		lx.quoted(quotes(triple), quote{shut: c, kind: tokString, code: "#{", triple: triple})
 	case c == '~' && isLetter(lx.at(1)) && elixirSigil(lx):
 	case c == ':' && (isLetter(lx.at(1)) || lx.at(1) == '_') && !lx.last().is(":"):
 		n := 1 + lx.name(1)
@@ -70,7 +73,7 @@ func elixirSigil(lx *lexer) bool {
 		q.raw = true
 	}
 	at := len(lx.toks)
-	lx.quoted(3+2*btoi(triple), q)
+	lx.quoted(2+quotes(triple), q)
 	if name == 'w' && at < len(lx.toks) && lx.toks[at].kind == tokWords && strings.Contains(lx.toks[at].text, "#{") {
 		lx.toks[at] = token{kind: tokString, mate: -1} // not literal
 	}
@@ -172,17 +175,27 @@ func (e elixir) file(name string, args []span) bool {
 		e.reads(e.lit(args, 0))
 		e.writeArg(args, 1)
 	case "File.open", ":file.open":
-		modes, literal, _ := []string(nil), true, true
-		if len(args) > 1 {
-			modes, literal, _ = e.list(args[1])
-		}
-		e.open(args, strings.Join(modes, " "), literal && !strings.Contains(strings.Join(modes, " "), "write") && !strings.Contains(strings.Join(modes, " "), "append"))
+		e.opening(args)
 	case "File.read", "File.stream", "File.ls", ":file.read_file", ":file.consult":
 		e.reads(e.lit(args, 0))
 	default:
 		return false
 	}
 	return true
+}
+
+// opening judges a call with a path and a list of modes.
+func (e elixir) opening(args []span) {
+	if len(args) < 2 {
+		e.reads(e.lit(args, 0))
+		return
+	}
+	modes, literal, _ := e.list(args[1])
+	if !literal || slices.ContainsFunc(modes, func(m string) bool { return m != "read" && m != "binary" && m != "utf8" && m != "raw" }) {
+		e.writeArg(args, 0)
+		return
+	}
+	e.reads(e.lit(args, 0))
 }
 
 func (e elixir) network(name string, args []span) {

@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,6 +63,22 @@ func TestRepetitions(t *testing.T) {
 	for lang := Lang(1); lang < langs; lang++ {
 		for _, p := range slices.Concat(pieces, seeds) {
 			Read(lang, strings.Repeat(p, 2000/len(p)))
+		}
+	}
+}
+
+// TestMixtures gives every scanner texts of pieces that end anywhere.
+func TestMixtures(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	parts := slices.Concat(pieces, seeds, []string{"\n", "\"", "'", "`", "}", ")", "]", "]}", "A\n", "\nA\n", "x", " ", "=", ";", ",", "\\", "/e", "<<`A`", "<<'A'", "?>", "\\("})
+	text := mix(parts, 1, 16)
+	for range 1500 {
+		s := text(r)
+		s = strings.ToValidUTF8(s[:r.IntN(len(s)+1)], "")
+		for lang := Lang(1); lang < langs; lang++ {
+			if got := Read(lang, s); lang.General() && got.Complete {
+				t.Errorf("%s: %q is complete", lang, s)
+			}
 		}
 	}
 }

@@ -19,13 +19,13 @@ func stepJulia(lx *lexer) {
 		if c == '`' {
 			q.kind = tokShell
 		}
-		lx.quoted(1+2*btoi(triple), q)
+		lx.quoted(quotes(triple), q)
 	case c == '\'':
 		juliaQuote(lx)
 	case strings.HasPrefix(lx.rest(), `raw"`):
 		triple = lx.at(4) == '"' && lx.at(5) == '"'
 		lx.pos += 3
-		lx.quoted(1+2*btoi(triple), quote{shut: '"', kind: tokString, raw: true, triple: triple})
+		lx.quoted(quotes(triple), quote{shut: '"', kind: tokString, raw: true, triple: triple})
 	case isDigit(c):
 		lx.number()
 	case isWord(c):
@@ -40,11 +40,12 @@ func stepJulia(lx *lexer) {
 	}
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// quotes is how many delimiters begin a string.
+func quotes(triple bool) int {
+	if triple {
+		return 3
 	}
-	return 0
+	return 1
 }
 
 // juliaQuote reads a character; behind an operand the sign transposes.

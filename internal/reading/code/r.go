@@ -79,7 +79,8 @@ func (s *script) r(i int) {
 		s.system2(args)
 	case "processx.run", "callr.run", "sys.exec_wait", "sys.exec_internal", "sys.exec_background":
 		s.runR(args)
-	case "eval", "str2lang", "str2expression":
+	case "str2lang", "str2expression":
+		s.nested(R, args, 0)
 	case "parse":
 		if a, ok := s.keyword(args, "text"); ok {
 			s.nested(R, []span{a}, 0)
