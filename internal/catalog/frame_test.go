@@ -353,9 +353,9 @@ func TestTraits(t *testing.T) {
 			{"x tf <*>", "x : opaque risk=high : -f read:<*> : a word that is not literal may be an option"},
 			{"x tf a* b", "x : none : -f read:a*, read:b"},
 			{"x tf a<?>", "x : opaque risk=high : -f read:a<?> : a word that is not literal may be an option"},
-			{"x <> a", "x : opaque risk=high : read:<>, read:a : a word that is not literal may be an option"},
+			{"x <> a", "x : opaque risk=high : read:<>, read:a : the letters of the first word are not literal (<>)"},
 			{"x c<> a", "x : opaque : read:c<>, read:a : the letters of the first word are not literal (c<>)"},
-			{"x t<*>", "x : opaque : read:t<*> : the letters of the first word are not literal (t<*>)"},
+			{"x t<*>", "x : opaque risk=high : read:t<*> : the letters of the first word are not literal (t<*>)"},
 			{"x ''", "x : none : read:"},
 			{"x", "x : none :"},
 		}},
@@ -733,7 +733,7 @@ func TestOperands(t *testing.T) {
 			{"x =a ls", "x : none : command:=a_ls"},
 			{"x a-b=c ls", "x : none : assign:a-b=c, command:ls"},
 			{"x -- A=<> ls", "x : none : assign:A=<>, command:ls"},
-			{"x -- A=<*> ls", "x : opaque risk=high : assign:A=<*>, command:ls : nobody knows where the command begins (A=<*>)"},
+			{"x -- A=<*> ls", "x : opaque secrets risk=high : assign:A=<*>, command:ls : nobody knows where the command begins (A=<*>)"},
 			{"x -- <> ls", "x : none : command:<>_ls"},
 		}},
 		{"assignments in front of a subcommand", "parser getopt\n-v : write\nform run : inert : assign... command...\ncommand list\nform run : net :", []call{
@@ -915,6 +915,11 @@ func TestHidden(t *testing.T) {
 		{"options with a slash", "parser dos all-options\n/r : write\nform run : inert : text...", []call{
 			{"x /<>", "x : opaque : text:/<> : the word may be any option (/<>)"},
 			{"x /r<>", "x : opaque : : the word may be any option (/r<>)"},
+		}},
+		{"an option is no operand", "parser getopt all-options\n-o\nform one when operands 1 : inert : read\nform two when -o : write : read...\nform run : net : read...", []call{
+			{"x a", "x.one : none : read:a"},
+			{"x a<>", "x.one : none : read:a<>"},
+			{"x <>", "x.one : opaque : read:<>" + mayBeOption},
 		}},
 		{"a pattern may be several words", "parser single all-options\nform one when operands 1 : inert : read\nform two : inert : read code:sql...", []call{
 			{"x a", "x.one : none : read:a"},

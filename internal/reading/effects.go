@@ -203,7 +203,7 @@ func (r *reader) code(language string, word catalog.Word, at int) {
 		r.out.Effects |= detail.Writes
 	}
 	if f.Destroy {
-		r.out.Effects |= detail.Writes | detail.Destroys
+		r.out.Effects |= detail.Destroys
 	}
 	if f.Network {
 		r.out.Effects |= detail.Contacts

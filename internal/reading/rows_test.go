@@ -12,14 +12,16 @@ import (
 
 // apart are rows that are not held, with the reason.
 var apart = map[string]string{
-	"(( a > b ))":          "arithmetic over names that may hold anything is opaque by decision",
-	"r[m] a":               "the parser refuses it, which is safe",
-	"!":                    "the parser refuses it, which is safe",
-	"! ! true":             "the parser refuses it, which is safe",
-	"time ! ls":            "the parser refuses it, which is safe",
-	"findstr /s foo *.txt": "what a pattern matches may be a share of another host",
-	"compgen -W '$(rm a)'": "opaque; what the words do is not followed",
-	"LESS='+!rm a' less f": "executes; the options in the variable are not followed",
+	"(( a > b ))":                           "arithmetic over names that may hold anything is opaque by decision",
+	"r[m] a":                                "the parser refuses it, which is safe",
+	"!":                                     "the parser refuses it, which is safe",
+	"! ! true":                              "the parser refuses it, which is safe",
+	"time ! ls":                             "the parser refuses it, which is safe",
+	"findstr /s foo *.txt":                  "what a pattern matches may be a share of another host",
+	"awk 'BEGIN { c=\"rm a\"; system(c) }'": "opaque; variables of awk are not followed",
+	"awk -v c='rm a' 'BEGIN{system(c)}'":    "opaque; variables of awk are not followed",
+	"compgen -W '$(rm a)'":                  "opaque; what the words do is not followed",
+	"LESS='+!rm a' less f":                  "executes; the options in the variable are not followed",
 	"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm a' git log": "executes; the settings in the variables are not followed",
 }
 

@@ -92,10 +92,11 @@ func compare(c claim, r run) []fault {
 	if why := c.contradiction(); why != "" {
 		add(faultClaim, why, why)
 	}
-	for _, e := range r.Events {
+	for i, e := range r.Events {
 		if c.Inert && e.planted() {
 			add(faultInert, e.Path, e)
 		}
+		e.Passing, e.Replaced = r.passing(e), r.replaced(i)
 		if c.ReadOnly && e.changes() && !harmless(e) {
 			add(faultWrite, e.Op, e)
 		}
@@ -117,6 +118,46 @@ func (c claim) answers(e event) bool {
 	}
 	own := !slices.ContainsFunc(c.Programs, func(name string) bool { return name == "." || name == "source" })
 	return own && len(e.Chain) == 1
+}
+
+// makes tells whether e puts something at a path, and where.
+func (e event) makes() (string, bool) {
+	switch {
+	case e.Op == opCreate, e.Op == opOpen && e.Flags&unix.O_CREAT != 0:
+		return e.Path, true
+	case e.Op == opRename:
+		return e.Other, true
+	}
+	return "", false
+}
+
+// passing tells whether e is about a file that its program made and took away
+// again: a temporary one.
+func (r run) passing(e event) bool {
+	made := false
+	for _, other := range r.Events {
+		if other.Path != e.Path || other.by() != e.by() {
+			continue
+		}
+		switch other.Op {
+		case opCreate, opOpen:
+			made = made || other.Fresh
+		case opDelete, opRmdir, opRename:
+			if made {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replaced tells whether the program puts something new at the path of event i.
+func (r run) replaced(i int) bool {
+	e := r.Events[i]
+	return slices.ContainsFunc(r.Events[i+1:], func(later event) bool {
+		path, makes := later.makes()
+		return makes && path == e.Path && later.by() == e.by()
+	})
 }
 
 // contradiction names a claim that cannot be true by its own terms.
@@ -207,9 +248,11 @@ func (c claim) names(e event, name string) bool {
 	case e.within("git") && (strings.HasPrefix(name, "git-") || name == "git"):
 		return true // its parts
 	case by == "git":
-		return name == "sh" || name == "man" // for settings, and for help
+		return name == "sh" || name == "man" || name == "crontab" // for settings, help, and git maintenance
 	case strings.HasPrefix(by, "git-"):
 		return slices.Contains(gitScripts, name)
+	case slices.Contains(parts[by], name):
+		return true
 	case name == "sh":
 		return slices.Contains(systemCallers, by)
 	case name == "echo":
@@ -219,7 +262,12 @@ func (c claim) names(e event, name string) bool {
 }
 
 // gitScripts are what those parts of git that are shell scripts start.
-var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir")
+var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir cut sort grep rm cp mv true diff tr")
+
+// parts are what programs start that leave their work to others.
+var parts = map[string][]string{
+	"sdiff": {"diff"}, "diff3": {"diff"}, "diff": {"pr"}, "zcat": {"gzip"}, "gunzip": {"gzip"}, "patch": {"ed"},
+}
 
 // systemCallers start what they are given by the shell of system(3), which has
 // no name in the text.
@@ -261,12 +309,11 @@ var shellTemporary = regexp.MustCompile(`^/tmp/sh-thd\.\w+$`)
 
 // harmless tells whether a change is none by the meaning of "writes".
 func harmless(e event) bool {
-	if devicePath.MatchString(e.Path) || shellTemporary.MatchString(e.Path) {
+	if devicePath.MatchString(e.Path) || shellTemporary.MatchString(e.Path) || e.Passing && e.Op != opRename {
 		return true
 	}
-	// Reading commands of git refresh what it remembers of the files' times, and
-	// keep what they give to the programs of the settings in temporary files.
-	return e.by() == "git" && (path.Base(e.Path) == "index.lock" || strings.HasPrefix(e.Path, "/tmp/git-blob-"))
+	// Reading commands of git refresh what it remembers of the files' times.
+	return e.by() == "git" && path.Base(e.Path) == "index.lock"
 }
 
 // destroys tells whether a file was deleted, and not only replaced, moved or
@@ -276,11 +323,11 @@ func destroys(e event) bool {
 	if e.Op == opOpen && e.Flags&unix.O_TRUNC != 0 && e.by() == "bash" {
 		return strings.HasPrefix(e.Path, "/etc/") || strings.HasPrefix(e.Path, "/dev/")
 	}
-	if e.Op != opDelete || e.Fresh {
+	if e.Op != opDelete || e.Fresh || e.Replaced {
 		return false
 	}
 	switch e.by() {
-	case "mv", "cp", "ln", "install", "sed", "sort", "mktemp", "split", "tee", "gzip", "bzip2", "xz", "sqlite3":
+	case "mv", "gzip", "bzip2", "xz", "zstd":
 		return false
 	}
 	if e.within("git") {
@@ -298,20 +345,12 @@ var sinkPath = regexp.MustCompile(`^(` + workDir + `/\.git/(config|hooks/[^/]+)|
 // itself keeps there is its commands' own meaning.
 func (e event) sink() string {
 	for _, name := range []string{e.Path, e.Other} {
-		if sinkPath.MatchString(name) && !linkTemporary.MatchString(path.Base(name)) && e.Op != opDelete && e.Op != opChange && !e.within("git") {
+		if sinkPath.MatchString(name) && !(e.Passing && name == e.Path) && e.Op != opDelete && e.Op != opChange && !e.within("git") {
 			return name
 		}
 	}
 	return ""
 }
-
-// editTemporary matches the file that sed -i writes before it takes the place
-// of the original.
-var editTemporary = regexp.MustCompile(`^sed\w{6}$`)
-
-// linkTemporary matches the link that ln -f makes before it takes the place of
-// the old one.
-var linkTemporary = regexp.MustCompile(`^Cu\w{6}$`)
 
 // touches tells whether the paths of the claim name what e changed.
 func (c claim) touches(e event) bool {
@@ -319,8 +358,7 @@ func (c claim) touches(e event) bool {
 		switch {
 		case touched == "":
 		case e.within("git") && (strings.Contains(touched, "/.git/") || strings.HasSuffix(touched, "/.git")):
-		case e.by() == "sed" && editTemporary.MatchString(path.Base(touched)):
-		case e.by() == "ln" && linkTemporary.MatchString(path.Base(touched)):
+		case e.Passing && touched == e.Path:
 		case e.by() == "mktemp":
 		case !claims(c.Writing, touched, e.Op == opCreate) && !claims(c.Deleting, touched, false):
 			return false

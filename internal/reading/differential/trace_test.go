@@ -40,6 +40,9 @@ type event struct {
 	Chain []string // base names of the programs that led here, outermost first
 	Flags uint64   `json:",omitempty"` // of an open
 	Fresh bool     `json:",omitempty"` // nothing was at Path before
+
+	Passing  bool `json:"-"` // Path is a temporary file of the program; see compare
+	Replaced bool `json:"-"` // the program puts something new at Path
 }
 
 func (e event) String() string {
