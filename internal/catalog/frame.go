@@ -361,7 +361,7 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 		return next, ends, true
 	}
 	if t.combined && text[1] != '-' {
-		return f.cluster2(i, text)
+		return f.letters(i, text)
 	}
 	if t.abbreviations && w.Kind == Literal {
 		if o := f.abbreviated(text, t); o != nil {
@@ -376,7 +376,7 @@ func (f *frame) option(i int) (next int, ends, ok bool) {
 func (f *frame) optionLike(text string, t *traits) bool {
 	switch {
 	case text[0] == '-':
-		return len(text) > 1 || false
+		return len(text) > 1
 	case text[0] == '/':
 		return t.slash && len(text) > 1
 	}
@@ -481,8 +481,8 @@ func (f *frame) family(i int, text string) (next int, ends, ok bool) {
 	return 0, false, false
 }
 
-// cluster2 reads -abc and -ovalue at word i.
-func (f *frame) cluster2(i int, text string) (next int, ends, ok bool) {
+// letters reads -abc and -ovalue at word i.
+func (f *frame) letters(i int, text string) (next int, ends, ok bool) {
 	w := &f.words[i]
 	for at := 1; at < len(text); at++ {
 		name := "-" + text[at:at+1]
@@ -682,10 +682,6 @@ func NoFile(path string) bool {
 func (f *frame) settle() {
 	forms := f.entry.formsOf(f.section)
 	f.splitAssigns(forms)
-	if len(f.section.traits.name()) > 0 && len(forms) == 0 {
-		f.use.opaque(-1, "the entry says no form")
-		return
-	}
 	if len(forms) == 0 {
 		word := -1
 		why := "the command is not in the catalog"
@@ -748,13 +744,6 @@ func (f *frame) settle() {
 			f.use.stuck = true
 		}
 	}
-}
-
-func (t *traits) name() string {
-	if t.known {
-		return ""
-	}
-	return "?"
 }
 
 // hazards are the effects that make a doubt matter.

@@ -129,7 +129,7 @@ func (w *walker) operandOf(word *syntax.Word, s *scope) {
 
 // quotedArithmetic checks an expression that stands in quotes, as after let.
 func (w *walker) quotedArithmetic(text string, s *scope, at int) {
-	if strings.IndexAny(text, "+-*/%<>=&|^!~?:, (") < 0 {
+	if !strings.ContainsAny(text, "+-*/%<>=&|^!~?:, (") {
 		w.arithText(text, s, at)
 		return
 	}

@@ -233,9 +233,6 @@ func (r *reader) set() {
 			if strings.Contains(w.Text, "x") {
 				r.startTrace()
 			}
-			if strings.Contains(w.Text, "e") {
-				s.errexit = true
-			}
 		case w.Text == "xtrace":
 			r.startTrace()
 		case !strings.HasPrefix(w.Text, "+") && !strings.HasPrefix(w.Text, "-"):

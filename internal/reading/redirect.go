@@ -17,7 +17,6 @@ type redirections struct {
 	stdin   source
 	output  bool     // standard output goes elsewhere
 	emptied []string // files that `>` truncates
-	words   []catalog.Word
 }
 
 func (w *walker) redirections(list []*syntax.Redirect, s *scope) *redirections {

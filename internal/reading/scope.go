@@ -85,12 +85,10 @@ type scope struct {
 	stdin   source
 	pin     int  // offset that everything here stands at, or -1
 	posix   bool // sh, not bash
-	dead    bool // what follows never runs
 	calls   []string
 	locals  []local // of the function that runs
 	inside  bool    // a function runs
-	errexit bool
-	changes int // counts what was set in this shell
+	changes int     // counts what was set in this shell
 }
 
 // sourceKind says what standard input is.
@@ -107,7 +105,6 @@ type source struct {
 	kind sourceKind
 	text string
 	at   int // offset of a here-document's body, or -1
-	net  bool
 }
 
 func newScope(at Place) scope {
@@ -185,7 +182,6 @@ func (s *scope) join(o *scope) {
 	if s.cwd != o.cwd || s.cwdOK != o.cwdOK {
 		s.cwd, s.cwdOK = "", false
 	}
-	s.dead = s.dead && o.dead
 }
 
 func (s *scope) equal(o *scope) bool {

@@ -439,8 +439,8 @@ func (w *walker) forClause(c *syntax.ForClause, s *scope) {
 			if len(items.words) == 1 && items.words[0].Kind != catalog.Literal && items.words[0].Kind != catalog.Partial {
 				v = value{}
 			}
-			if len(items.words) > 1 {
-				w.eachLiteral(items.words, name, &v)
+			if len(items.words) > 1 && v.known == anything && noOption(items.words) {
+				v.known = plainWord
 			}
 		}
 		if l.Name.Value == "IFS" || w.catalog.Matters(name) {
@@ -468,19 +468,16 @@ func (w *walker) forClause(c *syntax.ForClause, s *scope) {
 	}
 }
 
-// eachLiteral keeps a loop's variable from looking like an option when no item
-// does: a value that begins with none of them stays one word.
-func (w *walker) eachLiteral(items []catalog.Word, name string, v *value) {
-	if v.known != anything {
-		return
-	}
-	_ = name
-	for _, item := range items {
-		if item.Kind != catalog.Literal || strings.HasPrefix(item.Text, "-") || strings.ContainsAny(item.Text, " \t\n*?[") || item.Text == "" {
-			return
+// noOption keeps a loop's variable from looking like an option when no item
+// does: it is one word that begins with something else.
+func noOption(items []catalog.Word) bool {
+	for i := range items {
+		text := items[i].Text
+		if items[i].Kind != catalog.Literal || text == "" || text[0] == '-' || strings.ContainsAny(text, " \t\n*?[") {
+			return false
 		}
 	}
-	v.known = plainWord
+	return true
 }
 
 func (w *walker) funcDecl(c *syntax.FuncDecl, s *scope) {

@@ -25,7 +25,8 @@ const MaxText = 64 << 10
 
 // Hole stands for each part of a text that is not known. A text that a program
 // hands to a shell has holes where it is put together from what only the run
-// decides. The text that is read may have holes too.
+// decides. The text that is read may have holes too; paths, hosts and argument
+// lists that hold one are not literal and are left out.
 const Hole = '\uE000'
 
 // Finding is what a text would do, as far as its literal parts show. The zero
@@ -198,6 +199,7 @@ func read(lang Lang, text string, nest int) Finding {
 	case Elixir:
 		readElixir(&f, text, nest)
 	}
+	f.closed()
 	f.Complete = f.Complete && !f.Starts && !slices.ContainsFunc(f.Shell, open)
 	return f
 }
@@ -205,13 +207,39 @@ func read(lang Lang, text string, nest int) Finding {
 // open reports whether a text has holes.
 func open(text string) bool { return strings.ContainsRune(text, Hole) }
 
-// shell records text for a shell.
-func (f *Finding) shell(text string) { f.Shell = append(f.Shell, text) }
+// shell records text for a shell. One that begins with a hole says nothing:
+// anything may be started.
+func (f *Finding) shell(text string) {
+	if strings.HasPrefix(strings.TrimLeft(text, " \t\n"), string(Hole)) {
+		f.Starts = true
+		return
+	}
+	f.Shell = append(f.Shell, text)
+}
 
-// partly records text for a shell that has holes. Where it begins with one it
-// says nothing: anything may be started.
+// closed drops what is not literal since the text that was read has holes: of
+// those only the effects are known.
+func (f *Finding) closed() {
+	for _, list := range [...]*[]string{&f.Reads, &f.Writes, &f.Deletes, &f.Empties, &f.Hosts} {
+		if slices.ContainsFunc(*list, open) {
+			f.Complete = false
+			if *list = slices.DeleteFunc(*list, open); len(*list) == 0 {
+				*list = nil
+			}
+		}
+	}
+	hollow := func(words []string) bool { return slices.ContainsFunc(words, open) }
+	if slices.ContainsFunc(f.Argv, hollow) {
+		f.Starts = true
+		if f.Argv = slices.DeleteFunc(f.Argv, hollow); len(f.Argv) == 0 {
+			f.Argv = nil
+		}
+	}
+}
+
+// partly records text for a shell of which not all is known.
 func (f *Finding) partly(text string) {
-	if lead := strings.TrimLeft(text, " \t\n"); lead == "" || strings.HasPrefix(lead, string(Hole)) {
+	if strings.TrimSpace(text) == "" {
 		f.Starts = true
 		return
 	}

@@ -39,6 +39,11 @@ func FuzzRead(f *testing.F) {
 		if (l.General() || slices.ContainsFunc(got.Shell, open)) && got.Complete {
 			t.Errorf("%s: %q is complete", l, text)
 		}
+		for _, list := range slices.Concat(got.Argv, [][]string{got.Reads, got.Writes, got.Deletes, got.Empties, got.Hosts}) {
+			if slices.ContainsFunc(list, open) {
+				t.Errorf("%s: %q gives what is not literal: %+v", l, text, got)
+			}
+		}
 		if got.Complete && got.Starts {
 			t.Errorf("%s: %q is complete and starts the unknown", l, text)
 		}

@@ -38,6 +38,10 @@ func TestOpenTexts(t *testing.T) {
 		{Python, "c = f'rm {x}'\nos.system(c)", []string{"rm \uE000"}},
 		{Python, "c = 'rm ' + x\nos.system(c)", []string{"rm \uE000"}},
 		{Python, "c = f'rm {x}'\nc = y\nos.system(c)", nil},
+		{Python, "c = 'ls'\nfor c in x: os.system(c)", nil},
+		{Perl, "$c = 'ls'; $c =~ s/ls/rm x/; system($c)", nil},
+		{Ruby, "c = 'ls'; c << '; rm x'; system(c)", nil},
+		{PHP, "$c = 'ls'; foreach ($x as $c) system($c);", nil},
 		{Ruby, "system(\"rm #{a ? b : c} x\")", []string{"rm \uE000 x"}},
 		{Ruby, "system('rm ' + x)", []string{"rm \uE000"}},
 		{Ruby, "`rm #@x #$y`", []string{"rm \uE000 \uE000"}},
@@ -75,6 +79,18 @@ func TestOpenTexts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHoles reads texts that have holes themselves.
+func TestHoles(t *testing.T) {
+	runSmall(t, []smallTest{
+		{Awk, "{print > \"f\uE000\"; print > \"g\"}", Finding{Write: true, Writes: []string{"g"}}},
+		{Awk, "{system(\"rm \uE000\")}", Finding{Shell: []string{"rm \uE000"}}},
+		{Sed, "w \uE000", Finding{Write: true}},
+		{Python, "subprocess.run(['rm', '\uE000']); os.remove('\uE000')", Finding{Starts: true, Write: true, Destroy: true}},
+		{Python, "os.system('\uE000 x')", Finding{Starts: true}},
+		{SQLite, ".output \uE000", Finding{Write: true}},
+	})
 }
 
 func TestAwkNetwork(t *testing.T) {

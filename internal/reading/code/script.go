@@ -51,8 +51,14 @@ func (s *script) assignments() {
 			return
 		}
 		op := s.toks[i+1]
+		if op.named("in", "of") || s.prev(i).named("as") {
+			spoiled[t.text] = true // a loop changes it
+		}
 		if op.kind != tokOp {
 			return
+		}
+		if op.is("=~") && s.lang == Perl || op.is("<<") && s.lang == Ruby {
+			spoiled[t.text] = true // changes in its place
 		}
 		if op.text != "=" {
 			if len(op.text) > 1 && strings.HasSuffix(op.text, "=") && strings.IndexByte("=!<>", op.text[0]) < 0 {

@@ -96,7 +96,9 @@ func compare(c claim, r run) []fault {
 		if c.Inert && e.planted() {
 			add(faultInert, e.Path, e)
 		}
-		e.Passing, e.Replaced = r.passing(e), r.replaced(i)
+		if e.changes() {
+			e.Passing, e.Replaced = r.passing(e), r.replaced(i)
+		}
 		if c.ReadOnly && e.changes() && !harmless(e) {
 			add(faultWrite, e.Op, e)
 		}
@@ -248,13 +250,13 @@ func (c claim) names(e event, name string) bool {
 	case e.within("git") && (strings.HasPrefix(name, "git-") || name == "git"):
 		return true // its parts
 	case by == "git":
-		return name == "sh" || name == "man" || name == "crontab" // for settings, help, and git maintenance
+		return name == "sh" || name == "man" || name == "crontab" || name == "systemctl" // for settings, help, and git maintenance
 	case strings.HasPrefix(by, "git-"):
 		return slices.Contains(gitScripts, name)
 	case slices.Contains(parts[by], name):
 		return true
 	case name == "sh":
-		return slices.Contains(systemCallers, by)
+		return slices.Contains(systemCallers, by) || by == "sh" && e.within("less")
 	case name == "echo":
 		return by == "xargs" // its default
 	}
@@ -262,7 +264,7 @@ func (c claim) names(e event, name string) bool {
 }
 
 // gitScripts are what those parts of git that are shell scripts start.
-var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir cut sort grep rm cp mv true diff tr")
+var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir cut sort grep rm cp mv true diff tr env")
 
 // parts are what programs start that leave their work to others.
 var parts = map[string][]string{
