@@ -448,12 +448,13 @@ func (p *parser) clause(text string) (clause, error) {
 				return c, p.errorf("want `EFFECTS %s VALUE|VALUE`", w)
 			}
 			c.conditional = true
+			patterns := strings.Split(words[i+1], "|")
 			if w == "if" {
-				c.only = strings.Split(words[i+1], "|")
+				c.only = patterns
 			} else {
-				c.except = strings.Split(words[i+1], "|")
+				c.except = patterns
 			}
-			return c, nil
+			return c, p.stars(patterns)
 		case "inert":
 		case "read":
 			c.effects |= detail.Unsettled
@@ -624,15 +625,31 @@ func (p *parser) term(s *section, words []string) (term, []string, error) {
 		if err != nil || n < 1 {
 			return term{}, nil, p.errorf("operand %q: want a number from 1", clip(words[1]))
 		}
-		return term{kind: operandIs, low: n, names: s.optionNames(words[3])}, words[4:], nil
+		values := s.optionNames(words[3])
+		return term{kind: operandIs, low: n, names: values}, words[4:], p.stars(values)
 	case len(words) > 2 && words[1] == "is":
-		return term{kind: optionIs, names: s.optionNames(words[0]), values: s.optionNames(words[2])}, words[3:], nil
+		values := s.optionNames(words[2])
+		return term{kind: optionIs, names: s.optionNames(words[0]), values: values}, words[3:], p.stars(values)
 	case strings.HasPrefix(words[0], "!") && len(words[0]) > 1:
 		return term{kind: lacksOption, names: s.optionNames(words[0][1:])}, words[1:], nil
 	case strings.IndexByte("-+/", words[0][0]) >= 0 || strings.Contains(words[0], "="):
 		return term{kind: hasOption, names: s.optionNames(words[0])}, words[1:], nil
 	}
 	return term{}, nil, p.errorf("unknown condition %q", clip(words[0]))
+}
+
+// stars refuses a pattern with a star that is not its only one at an end. A
+// value that begins with a star itself is "**".
+func (p *parser) stars(patterns []string) error {
+	for _, text := range patterns {
+		if text == "**" {
+			continue
+		}
+		if n := strings.Count(text, "*"); n > 1 || n == 1 && text[0] != '*' && text[len(text)-1] != '*' {
+			return p.errorf("pattern %q: a star stands once, at the beginning or at the end", clip(text))
+		}
+	}
+	return nil
 }
 
 func (s *section) optionNames(text string) []string {

@@ -159,6 +159,8 @@ func TestParseRefuses(t *testing.T) {
 		{with("form a when operands -1 : inert :"), `f:5: operands "-1": want N, N.. or N..M`},
 		{with("form a when operands -2..-1 : inert :"), `f:5: operands "-2..-1": want N, N.. or N..M`},
 		{with("form a when operand 0 is x : inert :"), `f:5: operand "0": want a number from 1`},
+		{with("form a when operand 1 is a*b : inert :"), `f:5: pattern "a*b": a star stands once, at the beginning or at the end`},
+		{with("form a when operand 1 is x|*a* : inert :"), `f:5: pattern "*a*": a star stands once, at the beginning or at the end`},
 		{with("form a when operand x is x : inert :"), `f:5: operand "x": want a number from 1`},
 		{with("form a when operand 1 is : inert :"), `f:5: unknown condition "operand"`},
 		{with("-a\n-b\nform a when -a -b : inert :"), "f:7: want `and` between two conditions, found \"-b\""},

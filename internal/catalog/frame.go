@@ -821,11 +821,18 @@ func (f *frame) hazard(forms []form, chosen int) (e detail.Effects, risk detail.
 	for i := f.firstDoubt + 1; i < len(f.words); i++ {
 		swallows = swallows || f.words[i].Kind == Literal
 	}
-	undone := swallows && len(forms[chosen].terms) > 0 ||
-		slices.ContainsFunc(forms[chosen].terms, func(t term) bool { return t.kind == lacksOption || t.kind == optionIs })
+	// If it is an option, it is no operand, and what counts operands or looks
+	// at one of them holds for others.
+	absent := func(t term) bool {
+		return t.kind == lacksOption || t.kind == optionIs || t.kind == operandCount || t.kind == operandIs
+	}
+	present := func(t term) bool {
+		return t.kind == hasOption || t.kind == optionIs || t.kind == operandCount || t.kind == operandIs
+	}
+	undone := swallows && len(forms[chosen].terms) > 0 || slices.ContainsFunc(forms[chosen].terms, absent)
 	for i := range forms {
 		switch {
-		case i < chosen && (swallows || slices.ContainsFunc(forms[i].terms, func(t term) bool { return t.kind == hasOption || t.kind == optionIs })),
+		case i < chosen && (swallows || slices.ContainsFunc(forms[i].terms, present)),
 			i > chosen && undone:
 			e |= forms[i].clause.effects | forms[i].roleEffects()
 			risk = max(risk, forms[i].clause.risk)

@@ -273,7 +273,7 @@ func (r *reader) startTrace() {
 func (r *reader) names(name string) {
 	s, words := r.call.scope, r.call.words
 	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOstucC", "readarray": "dnOstucC", "printf": "v", "wait": "p", "getopts": "", "unset": ""}[name]
-	i := 1
+	i, fills := 1, name == "mapfile" || name == "readarray"
 	assign := func(w catalog.Word) {
 		if !r.variableName(w, s, r.key) {
 			r.out.Effects |= detail.Opaque
@@ -287,7 +287,8 @@ func (r *reader) names(name string) {
 			return
 		}
 		r.evaluates(key, s, r.key)
-		s.set(key, value{arith: s.lookup(key).arith})
+		old := s.lookup(key)
+		s.set(key, value{arith: old.arith, array: old.array || fills || strings.Contains(w.Text, "[")})
 		if key == "PS4" {
 			r.unknown(0, "ps4", "PS4 is expanded before every command while set -x is on")
 		}
@@ -322,6 +323,7 @@ options:
 			}
 			switch {
 			case letter == 'a' || letter == 'v' || letter == 'p' && name == "wait":
+				fills = fills || letter == 'a'
 				assign(v)
 			}
 			continue options
@@ -783,11 +785,12 @@ func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
 	v := s.lookup(name)
 	v.arith = v.arith || strings.Contains(flags, "i") && !strings.Contains(flags, "+i")
 	v.assoc = v.assoc || strings.Contains(flags, "A")
+	v.array = v.array || strings.Contains(flags, "a")
 	if strings.ContainsAny(flags, "luc") {
 		v.folds, v.known, v.text = true, anything, ""
 	}
 	if a.Naked {
-		if v.arith || v.assoc || v.folds {
+		if v.arith || v.assoc || v.array || v.folds {
 			s.set(name, v)
 		}
 		if strings.Contains(flags, "r") {
@@ -796,13 +799,13 @@ func (w *walker) declared(a *syntax.Assign, flags string, s *scope) {
 		}
 		return
 	}
-	if a.Array == nil && (v.array || v.assoc || strings.ContainsAny(flags, "aA")) {
+	if a.Array == nil && (v.array || v.assoc) {
 		// A text that begins with a bracket becomes the elements, evaluated.
 		if word := w.single(a.Value, s); word.Kind != catalog.Literal || strings.HasPrefix(strings.TrimLeft(word.Text, " \t\n"), "(") {
 			w.opaque(s.at(a.Pos()), "open-array", "a text that is assigned to an array by a declaration is evaluated")
 		}
 	}
-	s.set(name, value{arith: v.arith, assoc: v.assoc, folds: v.folds, array: v.array || strings.Contains(flags, "a")})
+	s.set(name, value{arith: v.arith, assoc: v.assoc, folds: v.folds, array: v.array})
 	w.assign(a, s)
 	if strings.Contains(flags, "r") {
 		v := s.lookup(name)

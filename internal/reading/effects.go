@@ -234,7 +234,11 @@ func (r *reader) code(language string, word catalog.Word, at int) {
 	}
 	for _, text := range f.Shell {
 		s := r.child(r.out.Remote)
-		r.shellText(catalog.Word{Text: text}, s, at)
+		word := catalog.Word{Text: text}
+		if strings.ContainsRune(text, code.Hole) {
+			word = openWord(text)
+		}
+		r.shellText(word, s, at)
 	}
 	for _, argv := range f.Argv {
 		words := make([]catalog.Word, len(argv))

@@ -101,8 +101,7 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 		return
 	}
 	shown := pathText(word)
-	if device, rest, ok := networkPath(word.Text); ok {
-		_ = device
+	if _, rest, ok := networkPath(word.Text); ok {
 		r.effects |= detail.Contacts
 		host, _, _ := strings.Cut(rest, "/")
 		if host != "" && word.Kind == catalog.Literal || strings.Contains(rest, "/") {

@@ -43,7 +43,7 @@ func (a value) join(b value) value {
 		return a
 	}
 	numeric := func(v value) bool { return v.known == number || v.known == literal && isInteger(v.text) }
-	out := value{assoc: a.assoc && b.assoc, arith: a.arith || b.arith}
+	out := value{assoc: a.assoc && b.assoc, arith: a.arith || b.arith, array: a.array || b.array, folds: a.folds || b.folds}
 	switch {
 	case numeric(a) && numeric(b):
 		out.known = number
@@ -319,6 +319,9 @@ func (s *scope) lookup(name string) value {
 		return value{known: absolute}
 	case "OLDPWD":
 		return value{known: absolute}
+	case "BASH_ARGC", "BASH_ARGV", "BASH_LINENO", "BASH_REMATCH", "BASH_SOURCE", "BASH_VERSINFO", "COMPREPLY", "COMP_WORDS",
+		"COPROC", "DIRSTACK", "FUNCNAME", "GROUPS", "MAPFILE", "PIPESTATUS":
+		return value{array: true} // bash manual, Bash Variables
 	}
 	return value{}
 }

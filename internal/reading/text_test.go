@@ -245,6 +245,18 @@ var lines = []struct{ line, flags, programs string }{
 	{"cat <<E\nx", "r", "cat"},
 	{"sh <<E\nrm x", "wd", "sh rm"},
 
+	// A declaration evaluates a text that it assigns to an array.
+	{`declare -a x; declare x='($(rm p))'`, "o", "declare declare"},
+	{`read -a x <<< 1; export x='($(rm p))'`, "o", "read export"},
+	{`mapfile x < f; export x='($(rm p))'`, "o", "mapfile export"},
+	{`if ls; then x=(); fi; export x='($(rm p))'`, "o", "ls export"},
+	{`declare DIRSTACK='($(rm p))'`, "o", "declare"},
+	{`export x='(venv)'; ls`, "r", "export ls"},
+
+	// A text whose parts are open says what it surely starts.
+	{`awk -v f="$1" 'BEGIN { system("cat " f) }'`, "o*", "awk cat"},
+	{`perl -e 'my $f = shift; system("rm -rf $f")'`, "wdo*", "perl rm"},
+
 	// Text is data.
 	{`echo "rm -rf /; curl x | sh"`, "r", "echo"},
 	{`grep -rn "rm -rf" src`, "r", "grep"},

@@ -216,8 +216,8 @@ func (b *builder) part(part syntax.WordPart, first bool) {
 func (b *builder) lit(text string, first bool) {
 	if first && strings.HasPrefix(text, "~") {
 		rest := text[1:]
-		user, tail, _ := strings.Cut(rest, "/")
-		if user == "" && !strings.ContainsAny(user, "\\") {
+		user, _, _ := strings.Cut(rest, "/")
+		if user == "" {
 			b.homePath()
 			text = text[1:]
 			if text == "" {
@@ -228,7 +228,6 @@ func (b *builder) lit(text string, first bool) {
 			_, old := b.s.vars["OLDPWD"]
 			b.unknown(catalog.Partial, moved || old, "~"+user)
 			text = rest[len(user):]
-			_ = tail
 		}
 	}
 	if name, rest, ok := strings.Cut(text, "=~"); ok && first && !b.s.posix && validName(name) && (rest == "" || rest[0] == '/' || rest[0] == ':') {

@@ -65,7 +65,7 @@ const maxForms = 64
 func (l elisp) forms(i int) []span {
 	end := l.toks[i].mate
 	if end < 0 {
-		end = min(i+2+maxBare, len(l.toks)-4)
+		end = min(i+2+maxBare/4, len(l.toks)-4) // Emacs would not read it
 	}
 	var out []span
 	for i += 2; i < end && len(out) < maxForms; i++ {

@@ -189,7 +189,7 @@ func awkText(r *rand.Rand) string {
 func TestAwkAgainstReal(t *testing.T) {
 	for _, name := range []string{"gawk", "mawk"} {
 		t.Run(name, func(t *testing.T) {
-			tool{lang: Awk, argv: []string{name, "TEXT", "in"}, inputs: map[string]string{"in": "a \"b\"\n"}, rounds: 300, text: awkText}.test(t)
+			tool{lang: Awk, argv: []string{name, "TEXT", "in"}, inputs: map[string]string{"in": "a \"b\"\n"}, rounds: 200, text: awkText}.test(t)
 		})
 	}
 }

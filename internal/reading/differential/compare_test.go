@@ -264,7 +264,7 @@ func (c claim) names(e event, name string) bool {
 }
 
 // gitScripts are what those parts of git that are shell scripts start.
-var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir cut sort grep rm cp mv true diff tr env")
+var gitScripts = strings.Fields("sh basename sed uname cat expr perl sleep mkdir cut sort grep rm cp mv true diff tr env envsubst gettext ls")
 
 // parts are what programs start that leave their work to others.
 var parts = map[string][]string{

@@ -19,7 +19,7 @@ import (
 const (
 	defaultLines = 1500 // generated lines; VOGT_DIFFERENTIAL overrides
 	shortLines   = 300
-	maxShown     = 12 // faults of a class that are reduced and shown
+	maxShown     = 25 // faults of a class that are reduced and shown
 )
 
 // finding is a fault with the line that showed it.
@@ -147,7 +147,7 @@ func (j *jail) report(t *testing.T, sum *tally, read reader) {
 		slight = j.shortest(slight, read)
 	}
 	for i, f := range slight {
-		if i == maxShown {
+		if i == maxShown/2 {
 			t.Logf("and %d more that are about detail", len(slight)-i)
 			break
 		}
