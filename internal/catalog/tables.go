@@ -59,7 +59,7 @@ type tables struct {
 	paths        pathIndex
 
 	hostsOnce sync.Once
-	hosts     []pattern
+	hosts     map[string]string // kinds, by a name or by ".domain" for what is below it
 }
 
 // statements calls f for every statement of a table: its first word and the
@@ -327,15 +327,21 @@ func (c *Class) set(kind string) {
 func (c *Catalog) HostKind(host string) string {
 	c.tables.hostsOnce.Do(func() { _ = c.tables.loadHosts() })
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, p := range c.tables.hosts {
-		if p.glob == host || strings.HasPrefix(p.glob, "*.") && strings.HasSuffix(host, p.glob[1:]) {
-			return p.kind
+	if kind := c.tables.hosts[host]; kind != "" {
+		return kind
+	}
+	for i := range len(host) {
+		if host[i] == '.' {
+			if kind := c.tables.hosts[host[i:]]; kind != "" {
+				return kind
+			}
 		}
 	}
 	return ""
 }
 
 func (t *tables) loadHosts() error {
+	t.hosts = map[string]string{}
 	return statements("hosts", hostsText, func(word, rest string) error {
 		kind, rest := nextWord(rest)
 		if word != "host" || kind != "multi-tenant" && kind != "resolver" || rest == "" {
@@ -344,7 +350,11 @@ func (t *tables) loadHosts() error {
 		for rest != "" {
 			var glob string
 			glob, rest = nextWord(rest)
-			t.hosts = append(t.hosts, pattern{kind, lowerASCII(glob)})
+			name := strings.TrimPrefix(lowerASCII(glob), "*")
+			if t.hosts[name] != "" {
+				return fmt.Errorf("%s stands twice", glob)
+			}
+			t.hosts[name] = kind
 		}
 		return nil
 	})

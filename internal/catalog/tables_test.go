@@ -49,14 +49,9 @@ func TestTables(t *testing.T) {
 	if n := len(tables.paths.others); n > 10 {
 		t.Errorf("%d patterns are tried on every path", n)
 	}
-	seen := map[string]bool{}
-	for _, p := range tables.hosts {
-		if seen[p.glob] {
-			t.Errorf("host %s stands twice", p.glob)
-		}
-		seen[p.glob] = true
-		if strings.ContainsAny(strings.TrimPrefix(p.glob, "*."), "*/ ") {
-			t.Errorf("host %s is no host and no *.host", p.glob)
+	for name := range tables.hosts {
+		if strings.ContainsAny(name, "*/ ") {
+			t.Errorf("host %s is no host and no *.host", name)
 		}
 	}
 }

@@ -57,11 +57,24 @@ func plain(word *syntax.Word) (string, bool) {
 		return "", false
 	}
 	lit, ok := word.Parts[0].(*syntax.Lit)
-	if !ok || lit.Value != "[" && strings.ContainsAny(lit.Value, "*?[\\~{\uE000\uE001") {
+	switch {
+	case !ok:
 		return "", false
+	case lit.Value == "[":
+		return lit.Value, true
+	}
+	for i := range len(lit.Value) {
+		switch lit.Value[i] {
+		case '*', '?', '[', '\\', '~', '{', privateByte:
+			return "", false
+		}
 	}
 	return lit.Value, true
 }
+
+// privateByte begins the marks U+E000 and U+E001 in UTF-8, and characters that
+// are rare enough to take the longer way.
+const privateByte = 0xEE
 
 // word expands one word as a command's argument: with braces, splitting and
 // patterns.

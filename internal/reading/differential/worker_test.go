@@ -393,16 +393,18 @@ func (w *worker) may(e event) bool {
 // launch gives up every right, sets limits and becomes the program of args.
 func launch(args []string) error {
 	const mega = 1 << 20
-	for _, limit := range []struct {
-		resource int
-		value    uint64
-	}{
-		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, 1}, {unix.RLIMIT_FSIZE, 4 * mega}, {unix.RLIMIT_NOFILE, 128},
-		{unix.RLIMIT_NPROC, 100}, {unix.RLIMIT_DATA, 256 * mega}, {unix.RLIMIT_MEMLOCK, 64 * 1024},
+	limit := func(resource int, value uint64) error {
+		if err := unix.Prlimit(0, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
+			return fmt.Errorf("limit %d: %w", resource, err)
+		}
+		return nil
+	}
+	for resource, value := range map[int]uint64{
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_CPU: 1, unix.RLIMIT_FSIZE: 4 * mega, unix.RLIMIT_NOFILE: 128,
+		unix.RLIMIT_NPROC: 100, unix.RLIMIT_MEMLOCK: 64 * 1024,
 	} {
-		value := unix.Rlimit{Cur: limit.value, Max: limit.value}
-		if err := unix.Prlimit(0, limit.resource, &value, nil); err != nil {
-			return fmt.Errorf("limit %d: %w", limit.resource, err)
+		if err := limit(resource, value); err != nil {
+			return err
 		}
 	}
 	runtime.LockOSThread() // rights and filter are the thread's
@@ -416,5 +418,9 @@ func launch(args []string) error {
 	if err := confine(); err != nil {
 		return err
 	}
-	return syscall.Exec(args[0], args, os.Environ())
+	environ := os.Environ()
+	if err := limit(unix.RLIMIT_DATA, 256*mega); err != nil { // last, since this program has more
+		return err
+	}
+	return syscall.Exec(args[0], args, environ)
 }
