@@ -94,7 +94,6 @@ func refused(text string, file *syntax.File) error {
 	if !functions && !globs && !words {
 		return nil
 	}
-	extglob := strings.Contains(text, "extglob")
 	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -110,7 +109,8 @@ func refused(text string, file *syntax.File) error {
 				}
 			}
 		case *syntax.ExtGlob:
-			if !extglob {
+			// shopt counts from the line after its own.
+			if at := int(n.Pos().Offset()); at > len(text) || !strings.Contains(text[:max(0, strings.LastIndexByte(text[:at], '\n'))], "extglob") {
 				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
 			}
 		case *syntax.TestClause:

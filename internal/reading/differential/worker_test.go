@@ -353,6 +353,9 @@ func (w *worker) run(line string) (run, error) {
 		result.TimedOut = true
 	default:
 	}
+	if len(t.events) == 0 {
+		return result, fmt.Errorf("the launcher did not become bash: status %#x", int(t.status))
+	}
 	for _, e := range t.events {
 		if len(e.Chain) > 0 { // else it is the launcher, which becomes the shell
 			result.Events = append(result.Events, e)
