@@ -1138,20 +1138,26 @@ func (f *frame) spread(specs []operandSpec) {
 			return
 		}
 		// What starts is only unknown if an open word stands at or before it.
-		last := 0
+		last, open := 0, false
 		for k, o := range specs {
 			if o.role.starts() {
 				last = k
+				if open || o.repeated && !o.takesRest() {
+					last = len(f.operands) // it may be anywhere
+					break
+				}
 			}
-			if !o.takesRest() && (o.repeated || o.optional) {
-				last = len(f.operands) // a role behind it may be anywhere
-				break
-			}
+			open = open || o.repeated || o.optional
 		}
 		for k, i := range f.operands {
 			if f.words[i].Kind != Literal && f.words[i].Kind != Partial && k <= last {
 				f.use.opaque(i, "the word may be none or several")
 				return
+			}
+		}
+		for _, o := range specs {
+			if !o.role.starts() {
+				f.use.Effects |= o.role.Effects() // any of them may be hit
 			}
 		}
 		return

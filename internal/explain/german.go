@@ -20,6 +20,7 @@ var german = map[string]string{
 	"blank":             "Ein Zeichen sieht aus wie ein Leerzeichen, trennt aber keine Wörter.",
 	"braces":            "Die Klammern ergeben mehr Wörter, als gelesen werden.",
 	"catalog":           "Der Katalog kennt eine Option oder einen Operanden nicht.",
+	"coproc":            "Was hinter coproc steht, ist nicht, was es zu sein scheint.",
 	"code":              "Was der Programmtext tut, ist nicht vollständig bekannt.",
 	"comment":           "Ein Kommentar endet mit einem Rückstrich: Für bash ist die nächste Zeile ein Befehl.",
 	"completion":        "Es werden Befehle benannt, die die Shell später ausführt.",

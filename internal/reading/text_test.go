@@ -253,6 +253,19 @@ var lines = []struct{ line, flags, programs string }{
 	{`declare DIRSTACK='($(rm p))'`, "o", "declare"},
 	{`export x='(venv)'; ls`, "r", "export ls"},
 
+	// A name of a coprocess stands only before a compound command.
+	{`coproc touch local p`, "o", ""},
+	{`coproc touch export p; ls`, "o", "ls"},
+	{`coproc ls -la`, "r", "ls"},
+	{`coproc x { ls; }`, "r", "ls"},
+	{`coproc x { rm p; }`, "wd", "rm"},
+
+	// Patterns behind the last word that can start something.
+	{`awk '{print $1}' *.txt`, "r", "awk"},
+	{`sed -n 1p a*.log`, "r", "sed"},
+	{`sed -n a*.log`, "o*", "sed"},
+	{`jq . a*.json | head`, "r", "jq head"},
+
 	// A text whose parts are open says what it surely starts.
 	{`awk -v f="$1" 'BEGIN { system("cat " f) }'`, "o*", "awk cat"},
 	{`perl -e 'my $f = shift; system("rm -rf $f")'`, "wdo*", "perl rm"},

@@ -267,6 +267,12 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 		}
 	case *syntax.CoprocClause:
 		w.bashOnly(s, s.at(c.Pos()))
+		if c.Name != nil && !compoundBody(c.Stmt.Cmd) {
+			// For bash a name stands only before a compound command, and else
+			// is the program.
+			w.opaque(s.at(c.Pos()), "coproc", "what follows coproc is not what it seems to be")
+			return
+		}
 		if c.Name != nil {
 			name := w.single(c.Name, s)
 			s.set(name.Text, value{})

@@ -198,7 +198,7 @@ func (j *jail) shortest(findings []finding, read reader) []finding {
 			continue
 		}
 		each[f.Class]++
-		f.short = reduce(f.line, 150, func(line string) bool {
+		f.short = reduce(f.line, 400, func(line string) bool {
 			result, err := j.run(line)
 			return err == nil && slices.ContainsFunc(compare(read.safely(line, workDir), result), func(other fault) bool {
 				return other.Class == f.Class && other.Key == f.Key

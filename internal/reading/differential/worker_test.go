@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -310,21 +311,10 @@ func (w *worker) run(line string) (run, error) {
 	if w.UID > 0 {
 		attr.Credential = &syscall.Credential{Uid: uint32(w.UID), Gid: uint32(w.UID)}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), w.Limit)
-	defer cancel()
-	parse := exec.CommandContext(ctx, w.Bash, "--norc", "--noprofile", "-n", "-c", "--", line)
-	parse.Dir, parse.Env, parse.SysProcAttr = workDir, environment, attr
-	var complaints bytes.Buffer
-	parse.Stderr = &complaints
-	switch err := parse.Run(); err.(type) {
-	case nil:
-		// Its status is 0 for what is wrong within [[ ]]; warnings look different.
-		result.Parses = !bytes.Contains(complaints.Bytes(), []byte(": -c: line "))
-	case *exec.ExitError:
-	default:
-		return result, fmt.Errorf("bash -n: %w", err)
+	var err error
+	if result.Parses, err = w.parses(line, attr); err != nil {
+		return result, err
 	}
-
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return result, err
@@ -367,6 +357,31 @@ func (w *worker) run(line string) (run, error) {
 		result.Status = t.status.Signal().String()
 	}
 	return result, nil
+}
+
+// parses tells whether bash accepts the line. It is asked again when it was
+// ended by a signal, which says nothing.
+func (w *worker) parses(line string, attr *syscall.SysProcAttr) (bool, error) {
+	for range 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), w.Limit)
+		parse := exec.CommandContext(ctx, w.Bash, "--norc", "--noprofile", "-n", "-c", "--", line)
+		parse.Dir, parse.Env, parse.SysProcAttr = workDir, environment, attr
+		var complaints bytes.Buffer
+		parse.Stderr = &complaints
+		err := parse.Run()
+		cancel()
+		var failed *exec.ExitError
+		switch {
+		case err == nil:
+			// Its status is 0 for what is wrong within [[ ]]; warnings look different.
+			return !bytes.Contains(complaints.Bytes(), []byte(": -c: line ")), nil
+		case !errors.As(err, &failed):
+			return false, fmt.Errorf("bash -n: %w", err)
+		case failed.Exited():
+			return false, nil
+		}
+	}
+	return false, errors.New("bash -n was ended by a signal three times")
 }
 
 // may tells what a line may really do. Programs with an absolute path outside
