@@ -26,6 +26,9 @@ type Catalog struct {
 	mu    sync.RWMutex
 	found map[string]*Entry // nil for a name that nobody knows
 	added map[string]*Entry
+	// withheld are names of which nothing is known, whatever name they are a
+	// variant of.
+	withheld map[string]bool
 
 	tables tables
 }
@@ -53,6 +56,32 @@ func (c *Catalog) Add(source, name, text string) error {
 	c.added[name] = e
 	c.found = map[string]*Entry{}
 	return nil
+}
+
+// Withhold makes a program unknown, for want of an entry of the owner's that
+// could be read: what the name would mean without that entry may be less than
+// the owner wrote. A program that Vogt brings an entry for keeps it.
+func (c *Catalog) Withhold(name string) {
+	if _, err := builtin(name); err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.withheld == nil {
+		c.withheld = map[string]bool{}
+	}
+	c.withheld[name] = true
+	c.found = map[string]*Entry{}
+}
+
+// Alias is the name that an entry of the owner's means by `same-as`, or empty.
+func (c *Catalog) Alias(name string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e := c.added[name]; e != nil {
+		return e.SameAs
+	}
+	return ""
 }
 
 // fileName is the entry's file for programs whose names are none.
@@ -105,7 +134,7 @@ const (
 )
 
 func (c *Catalog) lookup(program string, depth int) *Entry {
-	if depth > 3 {
+	if depth > 3 || c.withheld[program] {
 		return nil
 	}
 	e := c.named(program)
@@ -123,6 +152,9 @@ func (c *Catalog) lookup(program string, depth int) *Entry {
 		}
 		if i := strings.LastIndexByte(program, '.'); i > 0 && base == "python" && strings.HasPrefix(program, "python3.") {
 			base += "3" // python3.12
+		}
+		if c.withheld[base] {
+			return nil
 		}
 		if e = c.named(base); e != nil && e.SameAs != "" {
 			e = c.lookup(base, depth+1)

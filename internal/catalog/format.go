@@ -48,6 +48,7 @@ func Parse(source, name, text string, all bool) (*Entry, error) {
 				return nil, s.err
 			}
 		}
+		p.whole = true
 		return e, p.check()
 	}
 	return e, nil
@@ -73,10 +74,56 @@ type parser struct {
 	entry  *Entry
 	line   int
 	all    bool // everything is read at once
+	whole  bool // the lines are read, and what they say together is checked
 }
 
+// fault is what is wrong in one line of a file.
+type fault struct {
+	source string
+	line   int
+	text   string
+	whole  bool // shows only when the whole entry is known
+}
+
+func (f *fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.source, f.line, f.text) }
+
 func (p *parser) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s", p.source, p.line, fmt.Sprintf(format, args...))
+	return &fault{p.source, p.line, fmt.Sprintf(format, args...), p.whole}
+}
+
+// maxFaults is how many faults of one file are reported.
+const maxFaults = 20
+
+// Faults reads an entry as Parse does and reports everything that is wrong in
+// it, in the order in which it is found: a line that cannot be read is left
+// out, and the rest is read again. What may only follow from a line that was
+// left out is not reported.
+func Faults(source, name, text string) []error {
+	var faults []error
+	for len(faults) < maxFaults {
+		_, err := Parse(source, name, text, true)
+		if err == nil {
+			break
+		}
+		f, ok := err.(*fault)
+		lines := strings.Split(text, "\n")
+		if !ok || f.line > len(lines) {
+			return append(faults, err)
+		}
+		bad := strings.TrimSpace(lines[f.line-1])
+		if f.whole && len(faults) > 0 {
+			break
+		}
+		faults = append(faults, err)
+		word, _, _ := strings.Cut(bad, " ")
+		if bad == "" || bad[0] == '#' || f.line <= 2 || slices.Contains([]string{"program", "parser", "command", "same-as", "setting"}, word) {
+			break // other lines depend on it
+		}
+		lines[f.line-1] = "#"
+		text = strings.Join(lines, "\n")
+	}
+	slices.SortStableFunc(faults, func(a, b error) int { return a.(*fault).line - b.(*fault).line })
+	return faults
 }
 
 // nextLine cuts the first line off text, without blanks around it.
@@ -188,7 +235,7 @@ func (p *parser) split(text string) error {
 			continue
 		}
 		if current == nil {
-			return p.errorf("%q before `parser`", clip(word))
+			return p.errorf("%q before `parser`: say first how the program reads its words (`parser getopt`, or another of %s)", clip(word), presets)
 		}
 	}
 	flush(len(whole))
@@ -267,7 +314,7 @@ func (p *parser) example(text string) error {
 			}
 		case "write", "destroy", "net", "priv", "exec", "opaque":
 		default:
-			return p.errorf("%q is no effect of an example", clip(w))
+			return p.errorf("%q is no effect of an example, which are: %s", clip(w), exampleEffects)
 		}
 	}
 	if len(effects) == 0 {
@@ -324,7 +371,7 @@ func (p *parser) statement(s *section, line string) error {
 	if strings.IndexByte("-+/", line[0]) >= 0 {
 		return p.option(s, line)
 	}
-	return p.errorf("unknown statement %q", clip(word))
+	return p.errorf("unknown statement %q: want an option, `form`, `example`, `command`, `like`, `aka` or `setting`", clip(word))
 }
 
 func (p *parser) option(s *section, line string) error {
@@ -434,7 +481,32 @@ func (p *parser) role(text string) (roleSpec, error) {
 		}
 		return roleSpec{role, arg}, nil
 	}
-	return roleSpec{}, p.errorf("unknown role %q", clip(text))
+	return roleSpec{}, p.errorf("unknown role %q, roles are: %s and @KIND", clip(text), roleList())
+}
+
+// The words for effects, for messages.
+const (
+	exampleEffects = "inert, read, neutral, write, destroy, net, priv, exec, opaque"
+	formEffects    = exampleEffects + ", door, secret, low, medium, high, critical, stdin:ROLE"
+	presets        = "getopt, posix, modern, argparse, goflag, single, dos, powershell, none"
+	traitNames     = "abbreviations, no-abbreviations, anywhere, stop, no-combined, no-dashdash, any-case, first-cluster, short-commands, dash-stdout, versioned, all-options"
+)
+
+// roleList are the names of the roles, for messages.
+func roleList() string {
+	var names []string
+	for r, n := range roleNames {
+		switch {
+		case n == "" || Role(r) == Thing:
+		case Role(r) == Code:
+			names = append(names, n+":LANGUAGE")
+		case Role(r) == Setting:
+			names = append(names, n+":GROUP")
+		default:
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // clause reads effect words with an optional `if` or `unless`.
@@ -486,7 +558,7 @@ func (p *parser) clause(text string) (clause, error) {
 		default:
 			role, isStdin := strings.CutPrefix(w, "stdin:")
 			if !isStdin {
-				return c, p.errorf("unknown effect %q", clip(w))
+				return c, p.errorf("unknown effect %q, effects are: %s", clip(w), formEffects)
 			}
 			r, err := p.role(role)
 			if err != nil {
@@ -756,7 +828,7 @@ func (p *parser) check() error {
 	}
 	if e.About == "" {
 		p.line = 1
-		return p.errorf("`about` is missing")
+		return p.errorf("`about` is missing: say in a line what the program is")
 	}
 	return nil
 }
@@ -778,7 +850,7 @@ func parseTraits(t traits, words []string, preset bool) (traits, error) {
 		}
 		var ok bool
 		if t, ok = presetTraits(words[0]); !ok {
-			return t, fmt.Errorf("unknown parser %q, see docs/catalog.md", clip(words[0]))
+			return t, fmt.Errorf("unknown parser %q, parsers are: %s", clip(words[0]), presets)
 		}
 		words = words[1:]
 	}
@@ -810,7 +882,7 @@ func parseTraits(t traits, words []string, preset bool) (traits, error) {
 		case "all-options":
 			t.allOptions = true
 		default:
-			return t, fmt.Errorf("unknown trait %q, see docs/catalog.md", clip(w))
+			return t, fmt.Errorf("unknown trait %q, traits are: %s", clip(w), traitNames)
 		}
 	}
 	return t, nil

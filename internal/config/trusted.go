@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // maxFile bounds what is read: configuration is written by hand.
@@ -45,21 +44,29 @@ func readAll(f *os.File, err error, path string) ([]byte, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("config: %s is larger than %d bytes, which no configuration is; look what it is", path, maxFile)
+		return nil, &UnusableError{fmt.Sprintf("%s is larger than %d bytes, which no configuration is; look what it is", path, maxFile)}
 	}
 	return data, nil
 }
 
-// Named is a file's name and content.
+// UnusableError is why nothing can be read where only those who may have
+// written: there is no file, or none that is configuration.
+type UnusableError struct{ Reason string }
+
+func (e *UnusableError) Error() string { return "config: " + e.Reason }
+
+// Named is a file's name and content, or why it has none.
 type Named struct {
 	Name, Path string
 	Content    []byte
+	Unusable   *UnusableError
 }
 
-// ReadRootOwnedFolder reads every file of a folder as ReadRootOwned does,
-// sorted by name. Folders, files whose names begin with a dot and those that
-// end in a tilde are left out. A folder that does not exist is empty.
-func ReadRootOwnedFolder(folder string) ([]Named, error) {
+// ReadRootOwnedFolder reads the files of a folder whose names are wanted as
+// ReadRootOwned does, sorted by name. Folders are left out. A folder that does
+// not exist is empty. A file that others than root could have written is an
+// error for the whole folder.
+func ReadRootOwnedFolder(folder string, wanted func(name string) bool) ([]Named, error) {
 	files, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -69,15 +76,21 @@ func ReadRootOwnedFolder(folder string) ([]Named, error) {
 	}
 	var out []Named
 	for _, f := range files {
-		if f.IsDir() || strings.HasPrefix(f.Name(), ".") || strings.HasSuffix(f.Name(), "~") {
+		if f.IsDir() || !wanted(f.Name()) {
 			continue
 		}
-		path := filepath.Join(folder, f.Name())
-		content, err := ReadRootOwned(path)
-		if err != nil {
-			return nil, err
+		named := Named{Name: f.Name(), Path: filepath.Join(folder, f.Name())}
+		if named.Content, err = ReadRootOwned(named.Path); err != nil {
+			unusable, ok := errors.AsType[*UnusableError](err)
+			if !ok && errors.Is(err, fs.ErrNotExist) {
+				unusable, ok = &UnusableError{named.Path + " leads to no file"}, true
+			}
+			if !ok {
+				return nil, err
+			}
+			named.Unusable = unusable
 		}
-		out = append(out, Named{f.Name(), path, content})
+		out = append(out, named)
 	}
 	return out, nil
 }

@@ -109,7 +109,7 @@ func (j judge) resolve(path string) (string, error) {
 		}
 		dir, dirInfo = next, info
 	}
-	return "", fmt.Errorf("config: %s is a folder, not a file", path)
+	return "", &UnusableError{path + " is a folder, not a file"}
 }
 
 // folder checks a folder on the way. In a sticky one others may add entries,
@@ -123,7 +123,7 @@ func (j judge) folder(path string, info fs.FileInfo) error {
 
 func (j judge) file(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("config: %s is not a regular file (%s)", path, info.Mode())
+		return &UnusableError{fmt.Sprintf("%s is not a regular file (%s)", path, info.Mode())}
 	}
 	return errors.Join(j.owner(path, info), j.mode(path, info))
 }

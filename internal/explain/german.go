@@ -51,6 +51,7 @@ var german = map[string]string{
 	"open-declaration":  "Was deklariert wird, ist nicht bekannt.",
 	"open-input":        "Was als Befehle gelesen wird, ist nicht bekannt.",
 	"open-option":       "Ein Wort kann eine Option sein, die eine Variable benennt.",
+	"open-pattern":      "Ein erweitertes Muster enthält Ersetzungen.",
 	"open-text":         "Teile eines Textes, den eine Shell liest, sind nicht bekannt.",
 	"program":           "Welches Programm läuft, geht aus dem Text nicht hervor.",
 	"prompt-expansion":  "${…@P} wertet den Wert als Eingabeaufforderung aus und damit jeden Befehl darin.",

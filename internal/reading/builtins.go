@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/catalog"
 	"vogt/internal/detail"
 )
@@ -610,6 +611,9 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 	if a.Index != nil {
 		w.subscript(name, a.Index, s, a.Pos())
 		v := s.lookup(name)
+		if v.arith || evaluated(name) {
+			w.arithWord(word, s, at)
+		}
 		s.set(name, value{assoc: v.assoc, arith: v.arith, array: true})
 		w.assigned(name, word, s, at)
 		w.exported(name, catalog.Unknown(catalog.Partial), s, at)
@@ -622,6 +626,9 @@ func (w *walker) assign(a *syntax.Assign, s *scope) {
 	}
 	if old.arith || evaluated(name) {
 		w.arithWord(word, s, at)
+		if a.Append {
+			w.arithWord(old.word(), s, at) // what it is added to is evaluated too
+		}
 		v = value{known: number, arith: old.arith}
 	}
 	if v.known == anything && a.Value != nil && w.numericWord(a.Value, s) {
@@ -715,6 +722,39 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 	w.add(call, at)
 	flags, nameref := "", false
 	local := s.inside && variant != "export" && variant != "readonly"
+	take := func(word catalog.Word) {
+		if word.Kind != catalog.Literal {
+			call.Effects |= detail.Opaque
+			w.problem(at, "open-declaration", "what is declared is not known")
+			return
+		}
+		call.Words = append(call.Words, word)
+		if strings.HasPrefix(word.Text, "-") || strings.HasPrefix(word.Text, "+") {
+			flags += word.Text
+			nameref = nameref || word.Text[0] == '-' && strings.Contains(word.Text, "n")
+			return
+		}
+		if key, text, ok := strings.Cut(word.Text, "="); ok {
+			// A quoted assignment is one all the same.
+			if !validName(key) || strings.ContainsAny(flags, "aAinluc") || s.lookup(key).array || s.lookup(key).assoc || s.lookup(key).arith {
+				call.Effects |= detail.Opaque
+				w.problem(at, "open-declaration", "what is declared is not known")
+				return
+			}
+			if local && !strings.Contains(flags, "g") {
+				s.locals = append(s.locals, localOf(key, s))
+			}
+			s.set(key, value{known: literal, text: text})
+			w.assigned(key, catalog.Word{Text: text}, s, at)
+			w.exported(key, catalog.Word{Text: text}, s, at)
+			return
+		}
+		if !w.variableName(word, s, at) {
+			call.Effects |= detail.Opaque
+			return
+		}
+		w.declared(&syntax.Assign{Naked: true, Name: &syntax.Lit{Value: word.Text}}, flags+variantFlags(variant), s)
+	}
 	for _, a := range c.Args {
 		if !a.Naked || a.Name != nil {
 			if local && !strings.Contains(flags, "g") {
@@ -723,36 +763,14 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 			w.declared(a, flags+variantFlags(variant), s)
 			continue
 		}
-		word := w.single(a.Value, s)
-		if word.Kind != catalog.Literal {
-			call.Effects |= detail.Opaque
-			w.problem(at, "open-declaration", "what is declared is not known")
-			continue
+		var e expanded
+		w.word(a.Value, s, &e)
+		for _, word := range e.words {
+			take(word)
 		}
-		call.Words = append(call.Words, word)
-		if strings.HasPrefix(word.Text, "-") || strings.HasPrefix(word.Text, "+") {
-			flags += word.Text
-			nameref = nameref || word.Text[0] == '-' && strings.Contains(word.Text, "n")
-			continue
-		}
-		if key, text, ok := strings.Cut(word.Text, "="); ok {
-			// A quoted assignment is one all the same.
-			if !validName(key) || strings.ContainsAny(flags, "aAinluc") || s.lookup(key).array || s.lookup(key).assoc || s.lookup(key).arith {
-				call.Effects |= detail.Opaque
-				w.problem(at, "open-declaration", "what is declared is not known")
-				continue
-			}
-			if local && !strings.Contains(flags, "g") {
-				s.locals = append(s.locals, localOf(key, s))
-			}
-			s.set(key, value{known: literal, text: text})
-			w.assigned(key, catalog.Word{Text: text}, s, at)
-			w.exported(key, catalog.Word{Text: text}, s, at)
-			continue
-		}
-		if !w.variableName(word, s, at) {
-			call.Effects |= detail.Opaque
-		}
+	}
+	if listsValues(c, variant, flags) {
+		call.Effects |= detail.Secrets
 	}
 	if nameref && variant != "export" {
 		call.Effects |= detail.Opaque
@@ -767,6 +785,25 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		w.problem(at, "export-f", "an exported function takes the place of programs in what is started")
 	}
 	w.rate(call, s)
+}
+
+// listsValues reports whether a declaration prints the values of variables
+// that may be secrets: of all, or of one that is named as a secret.
+func listsValues(c *syntax.DeclClause, variant, flags string) bool {
+	if variant == "local" || strings.ContainsAny(flags, "fF") {
+		return false
+	}
+	all := true
+	for _, a := range c.Args {
+		if a.Naked && a.Name == nil {
+			continue // an option
+		}
+		all = false
+		if strings.Contains(flags, "p") && a.Name != nil && mask.Secret(a.Name.Value) {
+			return true
+		}
+	}
+	return all && (variant != "readonly" || flags == "")
 }
 
 func localOf(name string, s *scope) local { return local{name, s.lookup(name)} }

@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"vogt/internal/audit/mask"
 	"vogt/internal/catalog"
 	"vogt/internal/detail"
 )
@@ -277,6 +278,28 @@ func (r *reader) read(exact bool) {
 	r.outputOf(name)
 }
 
+// secretVariable reports whether a word holds the value of a variable that is
+// named as a secret and was not set by the text.
+func secretVariable(shown string, s *scope) bool {
+	for {
+		_, rest, ok := strings.Cut(shown, "$")
+		if !ok {
+			return false
+		}
+		shown = strings.TrimLeft(rest, "{!#")
+		name := shown
+		for i := range len(name) {
+			if c := name[i]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+				name = name[:i]
+				break
+			}
+		}
+		if _, set := s.vars[name]; !set && !strings.HasPrefix(rest, "{#") && mask.Secret(name) {
+			return true
+		}
+	}
+}
+
 // special adds what no entry can say: what a program does with a place that it
 // does not name.
 func (r *reader) special(name string) {
@@ -286,6 +309,12 @@ func (r *reader) special(name string) {
 	case "mv":
 		if len(words) > 2 && last.Text == "/dev/null" {
 			r.out.Effects |= detail.Writes | detail.Destroys
+		}
+	case "echo", "printf":
+		for _, w := range words {
+			if w.Kind != catalog.Literal && secretVariable(w.Shown(), r.call.scope) {
+				r.out.Effects |= detail.Secrets
+			}
 		}
 	case "nohup":
 		if r.call.red == nil || !r.call.red.output {

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -95,6 +96,7 @@ func refused(text string, file *syntax.File) error {
 		return nil
 	}
 	var found error
+	var on []syntax.Node // where extended patterns are always on
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
@@ -108,7 +110,17 @@ func refused(text string, file *syntax.File) error {
 					found = refusedError{"a reserved word stands where a command begins"}
 				}
 			}
+		case *syntax.BinaryTest:
+			switch n.Op {
+			case syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch, syntax.TsReMatch:
+				on = append(on, n.Y)
+			}
 		case *syntax.ExtGlob:
+			if slices.ContainsFunc(on, func(o syntax.Node) bool {
+				return o.Pos().Offset() <= n.Pos().Offset() && n.End().Offset() <= o.End().Offset()
+			}) {
+				break
+			}
 			// shopt counts from the line after its own.
 			if at := int(n.Pos().Offset()); at > len(text) || !strings.Contains(text[:max(0, strings.LastIndexByte(text[:at], '\n'))], "extglob") {
 				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
@@ -120,7 +132,6 @@ func refused(text string, file *syntax.File) error {
 					found = refusedError{"[[ ]] is broken into lines, which shells accept only in some places"}
 				}
 			}
-			return false // inside, extended patterns are on
 		}
 		return found == nil
 	})

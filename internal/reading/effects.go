@@ -61,9 +61,7 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	if w.Kind == catalog.Literal && notFile(full) {
 		return
 	}
-	if w.Kind != catalog.Literal {
-		p.Unknown = true
-	}
+	p.open(w)
 	switch role {
 	case catalog.Read, catalog.Script, catalog.Config, catalog.Plugin:
 		p.Reads = append(p.Reads, full)
@@ -76,6 +74,14 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 		p.Writes = append(p.Writes, full)
 	case catalog.Delete:
 		p.Deletes = append(p.Deletes, full)
+	}
+}
+
+// open notes that a word which names a path is not literal.
+func (p *Paths) open(w catalog.Word) {
+	if w.Kind != catalog.Literal {
+		p.Unknown = true
+		p.anywhere = p.anywhere || strings.ContainsRune(w.Template(), catalog.Hole)
 	}
 }
 
@@ -299,12 +305,13 @@ func (w *walker) rate(c *Call, s *scope) {
 		}
 	}
 	for _, p := range c.Paths.Deletes {
-		floor(irreplaceable(p, w.place.Cwd, home) || known(p) && !within(p, w.place.Cwd), detail.Critical)
+		floor(irreplaceable(p, w.place.Cwd, home) || !within(p, w.place.Cwd), detail.Critical)
 	}
 	for _, p := range c.Paths.Writes {
 		floor(device(p) && !notFile(p), detail.Critical)
 	}
 	floor(c.Paths.Unknown && e.Has(detail.Writes), detail.High)
+	floor(c.Paths.anywhere, detail.Medium)
 	for i := range c.Words {
 		if k := c.Words[i].Kind; k == catalog.Many || k == catalog.Partial && c.Words[i].Text == "" && c.Words[i].Option {
 			c.Paths.Unknown = true
@@ -343,9 +350,6 @@ func within(p, folder string) bool {
 	}
 	return folder != "" && (p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/"))
 }
-
-// known reports whether a path says where it lies.
-func known(p string) bool { return p != "" && p[0] != '$' && !strings.HasPrefix(p, "…") }
 
 // irreplaceable reports whether deleting the path takes everything: a root, a
 // home, the working directory or what contains it, a repository.

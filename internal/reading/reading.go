@@ -88,6 +88,7 @@ func (c *Call) Argv() ([]string, bool) {
 type Paths struct {
 	Reads, Writes, Deletes, Sinks []string
 	Unknown                       bool // further paths are touched that are not known
+	anywhere                      bool // a part of one is not known and may lead anywhere
 }
 
 // Problem is something that a person should know about the text.

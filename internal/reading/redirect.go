@@ -113,12 +113,9 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 		shown = "./" + shown // a quoted tilde is a name
 	}
 	full := w.absolute(shown, s.cwd, s)
+	r.paths.open(word)
 	switch rd.Op {
 	case syntax.RdrIn:
-		if word.Kind != catalog.Literal && word.Text == "" {
-			// It could name /dev/tcp.
-			r.paths.Unknown = true
-		}
 		r.paths.Reads = append(r.paths.Reads, full)
 		return
 	case syntax.RdrInOut:

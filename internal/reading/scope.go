@@ -54,6 +54,17 @@ func (a value) join(b value) value {
 	return out
 }
 
+// word is the value as a word.
+func (a value) word() catalog.Word {
+	switch a.known {
+	case literal:
+		return catalog.Word{Text: a.text}
+	case number:
+		return catalog.Word{Text: "0"}
+	}
+	return catalog.Unknown(catalog.Partial)
+}
+
 // isInteger reports whether s is a decimal number that arithmetic takes as it
 // stands.
 func isInteger(s string) bool {

@@ -260,6 +260,24 @@ var lines = []struct{ line, flags, programs string }{
 	{`coproc x { ls; }`, "r", "ls"},
 	{`coproc x { rm p; }`, "wd", "rm"},
 
+	// The parser leaves extended patterns as they stand; bash expands them.
+	{`[[ a == !(a|$(rm x)) ]]`, "o", ""},
+	{"shopt -s extglob\ncase x in @(a|`rm x`)) ls;; esac", "o", "shopt ls"},
+	{"shopt -s extglob\necho @(a|$(rm x))", "o", "shopt echo"},
+	{"shopt -s extglob\nls !(*.txt|a)", "r", "shopt ls"},
+	{`shopt -s extglob; ls !(*.txt|a)`, "bad", "?"},
+	{`[[ $x == +([0-9]) ]]`, "r", ""},
+	{`[[ -n @(a|b) ]]`, "bad", "?"},
+
+	// What is assigned to a variable of numbers is evaluated.
+	{`declare -i x; x[0]='y[$(rm p)]'`, "o", "declare"},
+	{`declare -i x; : ${x='y[$(rm p)]'}`, "o", "declare :"},
+	{`x='y[$(rm p)]'; declare -i x; x+=1`, "o", "declare"},
+	{`f(){ declare "$@"; }; f -i 'x=y[$(rm p)]'`, "o", "declare"},
+	{`f(){ declare -gi "$1"; }; f x; x='y[$(rm p)]'`, "o", "declare"},
+	{`declare -i x; x=5; x+=1`, "r", "declare"},
+	{`f(){ local "$@"; ls; }; f a=1 b=2`, "r", "local ls"},
+
 	// Patterns behind the last word that can start something.
 	{`awk '{print $1}' *.txt`, "r", "awk"},
 	{`sed -n 1p a*.log`, "r", "sed"},

@@ -213,6 +213,10 @@ func (b *builder) part(part syntax.WordPart, first bool) {
 		}
 	case *syntax.ExtGlob:
 		b.started = true
+		if strings.ContainsAny(p.Pattern.Value, "$`<>") {
+			// The parser leaves the pattern as it stands, and bash expands it.
+			b.w.opaque(b.s.at(p.Pos()), "open-pattern", "an extended pattern holds expansions")
+		}
 		if !b.globbing {
 			b.unknown(catalog.Partial, true, b.w.source(p))
 			return
@@ -804,8 +808,11 @@ func (w *walker) paramSafe(p *syntax.ParamExp, s *scope) bool {
 				w.opaque(s.at(p.Pos()), "prompt-expansion", "${…@P} evaluates the value as a prompt, and with it any command")
 			}
 		case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-			v := value{}
-			s.set(name, v)
+			old := s.lookup(name)
+			if old.arith || evaluated(name) {
+				w.arithWord(word, s, s.at(p.Pos()))
+			}
+			s.set(name, value{arith: old.arith, array: old.array, assoc: old.assoc, folds: old.folds})
 			w.assigned(name, word, s, s.at(p.Pos()))
 			w.exported(name, word, s, s.at(p.Pos()))
 		}

@@ -62,6 +62,9 @@ func classify(name string) class {
 	return plain
 }
 
+// Secret reports whether the value of a variable of this name is a secret.
+func Secret(name string) bool { return classify(name) == strong }
+
 // isAbout reports whether a name ends in a word for something about a secret,
 // such as the file that it is in.
 func isAbout(last string) bool {

@@ -161,13 +161,13 @@ func searching() bool { return os.Getenv("VOGT_DIFFERENTIAL") != "" }
 // knownFault is a fault that reading has and is known to have.
 type knownFault struct {
 	class  class
-	key    string         // of the fault
+	key    string         // of the fault; empty for any
 	line   *regexp.Regexp // what the line contains
 	reason string
 }
 
 func (k knownFault) is(f finding) bool {
-	return k.class == f.Class && k.key == f.Key && k.line.MatchString(f.line)
+	return k.class == f.Class && (k.key == "" || k.key == f.Key) && k.line.MatchString(f.line)
 }
 
 // known are the faults that do not fail a test, each with the reason.
