@@ -58,6 +58,7 @@ var german = map[string]string{
 	"ps4":               "PS4 wird bei set -x vor jedem Befehl ausgewertet.",
 	"quote":             "Typografische Anführungszeichen sind für eine Shell keine.",
 	"recursion":         "Eine Funktion ruft sich selbst auf; wie oft, ist nicht bekannt.",
+	"rewritten":         "Der Text enthält ein Konstrukt, das nur in anderen Worten gelesen werden kann.",
 	"set":               "Eine Option der Shell wird gesetzt, die spätere Wörter anders bedeuten lässt.",
 	"setting":           "Eine Einstellung steht nicht im Katalog.",
 	"shared-host":       "Diesen Rechner teilen sich viele: Was dort liegt, kann von jedem sein.",

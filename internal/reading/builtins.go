@@ -66,6 +66,9 @@ func (r *reader) builtin(name string) bool {
 			setting = setting || w.Kind != catalog.Literal || len(w.Text) > 1 && w.Text[0] == '-' && strings.ContainsAny(w.Text, "suo")
 		}
 		for _, w := range words[1:] {
+			if w.Text == "extglob" && setting {
+				s.extglob = !strings.Contains(words[1].Text, "u")
+			}
 			if setting && (w.Kind != catalog.Literal || !harmlessOption(w.Text)) {
 				r.unknown(0, "shopt", "an option of the shell is set that changes what later words mean")
 				break

@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -610,6 +611,10 @@ func (r *reader) child(remote bool) *scope {
 	s.via = r.out.Program
 	s.funcs, s.alias, s.vars = exportedFunctions(s.funcs), nil, nil
 	s.args, s.known = nil, false
+	s.posix = r.out.Program != "bash" // what starts a shell by itself starts sh
+	s.extglob = isShell(r.out.Program) && slices.ContainsFunc(r.out.Use.Values, func(v catalog.Value) bool {
+		return v.Option == "-O" && r.word(&v).Text == "extglob"
+	})
 	s.stdin = r.stdin
 	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00"+r.out.Program)
 	if remote {
@@ -775,10 +780,7 @@ func (r *reader) shellValue(v *catalog.Value, remote bool) {
 		word = joined(r.call.words, v)
 	}
 	s := r.child(remote)
-	s.posix = r.out.Program != "bash"
-	if foreignSyntax(r.out.Use.Entry.Name) && !plainEverywhere(templateOf(word)) {
-		r.unknown(v.Word, "foreign-shell", r.out.Program+" reads this text in its own way")
-	}
+	r.foreignSyntax(word, v.Word)
 	// What follows the text are its positional parameters.
 	rest := r.call.words[min(v.End, len(r.call.words)):]
 	if isShell(r.out.Use.Entry.Name) {
@@ -804,13 +806,14 @@ func isShell(name string) bool {
 	return false
 }
 
-// foreignSyntax reports whether a shell's language is not bash's.
-func foreignSyntax(name string) bool {
-	switch name {
+// foreignSyntax notes a text for a shell whose language is not bash's.
+func (r *reader) foreignSyntax(text catalog.Word, word int) {
+	switch r.out.Use.Entry.Name {
 	case "zsh", "fish", "csh", "nu", "xonsh", "elvish":
-		return true
+		if !plainEverywhere(templateOf(text)) {
+			r.unknown(word, "foreign-shell", r.out.Program+" reads this text in its own way")
+		}
 	}
-	return false
 }
 
 // plainEverywhere reports whether a text means the same to every shell: words,
@@ -1048,7 +1051,9 @@ func (r *reader) standardInput(u *catalog.Use) {
 			// Operands after -s are positional parameters, which ones is not
 			// followed.
 			s.known = len(r.call.words) == 1
-			r.shellText(catalog.Word{Text: r.stdin.text}, s, at)
+			word := catalog.Word{Text: r.stdin.text}
+			r.foreignSyntax(word, 0)
+			r.shellText(word, s, at)
 		case inherited:
 			r.out.Effects |= detail.Door
 			if u.Stdin == catalog.Shell {

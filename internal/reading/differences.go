@@ -2,6 +2,8 @@ package reading
 
 import (
 	"errors"
+	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,13 +81,77 @@ func tooDeep(text string) bool {
 	return false
 }
 
+// maxRewrites bounds how many other wordings of a text are tried.
+const maxRewrites = 24
+
+var (
+	doubleNegation  = regexp.MustCompile(`!\s+!\s`)
+	timedNegation   = regexp.MustCompile(`\btime(\s+-p)?(\s+--)?\s+!\s`)
+	functionKeyword = regexp.MustCompile(`\bfunction\s+[^\s()]+(\s+(?:if|for|while|until|case|select|\[\[|\()|\s*\n)`)
+)
+
+// otherWords yields texts that mean for bash what the given one means, in words
+// that the parser takes, if it does not take the given one:
+//
+//   - two brackets that begin no arithmetic begin two subshells,
+//   - an exclamation mark before a bracket negates a subshell,
+//   - a pipeline may be negated twice, and behind time,
+//   - the body of a function that follows the keyword is any compound command.
+//
+// It is a guess at which of them is meant: who uses one takes the text for
+// opaque.
+func otherWords(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if len(text) > 16<<10 {
+			return
+		}
+		left := maxRewrites
+		try := func(other string) bool {
+			left--
+			return left >= 0 && yield(other)
+		}
+		for _, pair := range [][2]string{{"((", "( ("}, {"!(", "! ("}} {
+			for from := 0; ; {
+				i := strings.Index(text[from:], pair[0])
+				if i < 0 {
+					break
+				}
+				if i += from; !try(text[:i] + pair[1] + text[i+2:]) {
+					return
+				}
+				from = i + 1
+			}
+			if strings.Count(text, pair[0]) > 1 && !try(strings.ReplaceAll(text, pair[0], pair[1])) {
+				return
+			}
+		}
+		for other := text; ; {
+			span := doubleNegation.FindStringIndex(other)
+			if span == nil {
+				break
+			}
+			if other = other[:span[0]] + other[span[1]:]; !try(other) {
+				return
+			}
+		}
+		if other := timedNegation.ReplaceAllString(text, "! time$1$2 "); other != text && !try(other) {
+			return
+		}
+		for _, span := range functionKeyword.FindAllStringSubmatchIndex(text, -1) {
+			if !try(text[:span[2]] + "()" + text[span[2]:]) {
+				return
+			}
+		}
+	}
+}
+
 // refusedError is a construct that bash refuses and the parser takes.
 type refusedError struct{ text string }
 
 func (e refusedError) Error() string { return e.text }
 
 // refused reports a construct that bash refuses though the parser takes it.
-func refused(text string, file *syntax.File) error {
+func refused(text string, file *syntax.File, extglob bool) error {
 	functions := strings.Contains(text, "()") || strings.Contains(text, "function") || strings.Contains(text, "( ")
 	globs := false
 	for i := 1; i < len(text) && !globs; i++ {
@@ -122,7 +188,7 @@ func refused(text string, file *syntax.File) error {
 				break
 			}
 			// shopt counts from the line after its own.
-			if at := int(n.Pos().Offset()); at > len(text) || !strings.Contains(text[:max(0, strings.LastIndexByte(text[:at], '\n'))], "extglob") {
+			if at := int(n.Pos().Offset()); !extglob && (at > len(text) || !strings.Contains(text[:max(0, strings.LastIndexByte(text[:at], '\n'))], "extglob")) {
 				found = refusedError{"extended patterns are off unless `shopt -s extglob` came before"}
 			}
 		case *syntax.TestClause:

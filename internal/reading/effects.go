@@ -271,7 +271,6 @@ func (w *walker) rate(c *Call, s *scope) {
 	e := c.Effects
 	floor(!e.Inert(), detail.Medium)
 	floor(e.Has(detail.Opaque|detail.Executes|detail.Contacts|detail.Destroys|detail.Door|detail.Secrets), detail.High)
-	floor(e.Has(detail.Privileged), detail.Critical)
 	for _, host := range c.Hosts {
 		if w.catalog.HostKind(host) == "multi-tenant" {
 			w.problem(c.Offset, "shared-host", host+" is a host that many share: what is there may be anybody's")
@@ -287,8 +286,11 @@ func (w *walker) rate(c *Call, s *scope) {
 			risk = max(risk, detail.Medium)
 		}
 	}
-	for _, list := range [2][]string{c.Paths.Writes, c.Paths.Deletes} {
+	for i, list := range [2][]string{c.Paths.Writes, c.Paths.Deletes} {
 		for _, p := range list {
+			if i == 0 && sudoers(p) {
+				c.Effects |= detail.Privileged
+			}
 			class := w.catalog.Classify(p, home)
 			if class.Sink != "" {
 				c.Paths.Sinks = append(c.Paths.Sinks, p)
@@ -299,6 +301,9 @@ func (w *walker) rate(c *Call, s *scope) {
 		}
 	}
 	for _, p := range w.arrivals(c) {
+		if sudoers(p) {
+			c.Effects |= detail.Privileged
+		}
 		if class := w.catalog.Classify(p, home); class.Sink != "" {
 			c.Paths.Sinks = append(c.Paths.Sinks, p)
 			risk = max(risk, detail.High)
@@ -310,6 +315,7 @@ func (w *walker) rate(c *Call, s *scope) {
 	for _, p := range c.Paths.Writes {
 		floor(device(p) && !notFile(p), detail.Critical)
 	}
+	floor(c.Effects.Has(detail.Privileged), detail.Critical)
 	floor(c.Paths.Unknown && e.Has(detail.Writes), detail.High)
 	floor(c.Paths.anywhere, detail.Medium)
 	for i := range c.Words {
@@ -321,6 +327,11 @@ func (w *walker) rate(c *Call, s *scope) {
 		c.Paths.Unknown = true
 	}
 	c.Risk = risk
+}
+
+// sudoers reports whether a path says who may act as whom (sudoers(5)).
+func sudoers(p string) bool {
+	return p == "/etc/sudoers" || p == "/etc/sudoers.d" || strings.HasPrefix(p, "/etc/sudoers.d/")
 }
 
 // arrivals are the files that a copy leaves in a folder: what is written is

@@ -86,12 +86,11 @@ func TestLimits(t *testing.T) {
 		strings.Repeat("cd a;", 3000) + "ls",
 	} {
 		n := rd.begin(Place{})
-		file, err := rd.parse(text)
+		file, err := rd.parse(text, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.walker.text = text
-		n.walker.stmts(file.Stmts, &n.scope)
+		n.walker.stmtsOf(file, &n.scope, 0)
 		for name, v := range n.scope.vars {
 			if len(v.text) > maxValue {
 				t.Errorf("%s has %d bytes", name, len(v.text))

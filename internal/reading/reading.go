@@ -146,7 +146,7 @@ func (rd *Reader) Text(text string, at Place) Reading {
 		w.unknownText(text)
 		return rd.end(n)
 	}
-	file, err := rd.parse(text)
+	parsed, err := rd.parse(text, false)
 	switch {
 	case err != nil:
 		w.parseProblem(err)
@@ -155,10 +155,9 @@ func (rd *Reader) Text(text string, at Place) Reading {
 		w.problem(strings.IndexByte(text, 0), "nul", "the text holds a NUL byte, which shells drop or stop at")
 		w.unknownText(text)
 	default:
-		r.ParseOK, r.File = true, file
+		r.ParseOK, r.File = true, parsed.file
 		w.differences(text)
-		w.text = strings.ReplaceAll(text, "\r", returnMark)
-		w.stmts(file.Stmts, &n.scope)
+		w.stmtsOf(parsed, &n.scope, 0)
 	}
 	return rd.end(n)
 }
@@ -214,17 +213,39 @@ func Base(program string) string {
 	return path.Base(strings.TrimRight(program, "/"))
 }
 
+// parsed is a text of bash and what the parser made of it.
+type parsed struct {
+	file *syntax.File
+	text string // as it was parsed: the places in file are places in it
+	// rewritten says that bash takes the text as it was given and the parser
+	// only in other words.
+	rewritten bool
+}
+
 // parse parses a text of bash. What bash refuses and the parser takes is an
-// error too.
-func (rd *Reader) parse(text string) (*syntax.File, error) {
+// error too. extglob says that extended patterns are on.
+func (rd *Reader) parse(text string, extglob bool) (parsed, error) {
 	if tooDeep(text) {
-		return nil, refusedError{"brackets stand in each other deeper than is read"}
+		return parsed{}, refusedError{"brackets stand in each other deeper than is read"}
 	}
 	p := rd.parsers.Get().(*syntax.Parser)
 	defer rd.parsers.Put(p)
 	if strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(text, "\r", returnMark)
 	}
+	out, err := parseOnce(p, text, extglob)
+	if err != nil {
+		for other := range otherWords(text) {
+			if out, err := parseOnce(p, other, extglob); err == nil {
+				out.rewritten = true
+				return out, nil
+			}
+		}
+	}
+	return out, err
+}
+
+func parseOnce(p *syntax.Parser, text string, extglob bool) (parsed, error) {
 	file, err := p.Parse(strings.NewReader(text), "")
 	for range maxOpenDocuments {
 		// Bash takes a here-document that the text's end cuts off.
@@ -236,9 +257,9 @@ func (rd *Reader) parse(text string) (*syntax.File, error) {
 		file, err = p.Parse(strings.NewReader(text), "")
 	}
 	if err == nil {
-		err = refused(text, file)
+		err = refused(text, file, extglob)
 	}
-	return file, err
+	return parsed{file: file, text: text}, err
 }
 
 // unknownText stands for a text of which nothing is known.

@@ -136,7 +136,7 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 	if !appends && strings.HasPrefix(full, "/etc/") || device(full) {
 		r.effects |= detail.Destroys
 	}
-	if strings.HasPrefix(full, "/etc/sudoers") {
+	if sudoers(full) {
 		r.effects |= detail.Privileged
 	}
 }

@@ -80,15 +80,16 @@ type setting struct {
 
 // scope is the state of one shell as far as it is known.
 type scope struct {
-	vars  map[string]value
-	funcs map[string]function
-	alias map[string]bool
-	env   []setting      // exported, in order
-	args  []catalog.Word // positional parameters, nil when unknown
-	known bool           // args are known
-	cwd   string         // empty when unknown
-	cwdOK bool           // cwd is certain, or was never changed
-	home  string
+	vars    map[string]value
+	funcs   map[string]function
+	alias   map[string]bool
+	env     []setting      // exported, in order
+	args    []catalog.Word // positional parameters, nil when unknown
+	known   bool           // args are known
+	extglob bool           // extended patterns are on in texts that are parsed from now on
+	cwd     string         // empty when unknown
+	cwdOK   bool           // cwd is certain, or was never changed
+	home    string
 
 	remote  bool // another host or a container
 	via     string

@@ -224,8 +224,8 @@ var lines = []struct{ line, flags, programs string }{
 	// What the parser and bash read differently.
 	{"ls # x \\\ntouch p", "o", "ls"},
 	{"echo a \\\n b # x", "r", "echo"},
-	{"echo \"${x:-'$(rm y)'}\"", "o", "echo"},
-	{"cat <<E\n${x:-'$(rm y)'}\nE", "o", "cat"},
+	{"echo \"${x:-'$(rm y)'}\"", "wdo", "echo rm"},
+	{"cat <<E\n${x:-'$(rm y)'}\nE", "wdo", "cat rm"},
 	{"echo \"${x%'a'}\"", "r", "echo"},
 	{"echo ${x:-'$(rm y)'}", "r", "echo"},
 	{`declare -a a='($(rm x))'`, "o", "declare"},
@@ -277,6 +277,37 @@ var lines = []struct{ line, flags, programs string }{
 	{`f(){ declare -gi "$1"; }; f x; x='y[$(rm p)]'`, "o", "declare"},
 	{`declare -i x; x=5; x+=1`, "r", "declare"},
 	{`f(){ local "$@"; ls; }; f a=1 b=2`, "r", "local ls"},
+
+	// What the parser takes only in other words.
+	{`((rm a); ls)`, "wdo", "rm ls"},
+	{`((ls); (rm a))`, "wdo", "ls rm"},
+	{`echo $((rm a); ls)`, "wdo", "echo rm ls"},
+	{`x=$((ls) | wc -l); echo $((1+2))`, "o", "ls wc echo"},
+	{`if !(grep -q x f); then rm y; fi`, "wdo", "grep rm"},
+	{`! ! ls`, "o", "ls"},
+	{`time ! ls; time -p ! rm x`, "wdo", "ls rm"},
+	{`function f if true; then rm a; fi; f`, "wdo", "true rm"},
+	{`function f ( ls ); f`, "o", "ls"},
+	{`echo ((1))`, "bad", "?"},
+	{`ls !(a)`, "bad", "?"},
+
+	// Whether extended patterns are on when a text is parsed.
+	{`bash -O extglob -c 'rm !(a)'`, "wd", "bash rm"},
+	{`bash -c 'rm !(a)'`, "o", "bash ?"},
+	{"shopt -s extglob\neval 'ls !(a)'", "r", "shopt eval ls"},
+	{"shopt -s extglob\nshopt -u extglob\neval 'ls !(a)'", "o", "shopt shopt eval ?"},
+
+	// sh reads what it gets on its standard input as sh.
+	{`echo '[[ a > p ]]' | sh`, "o", "echo sh"},
+	{"sh <<E\n[[ a || touch == p ]]\nE", "o", "sh"},
+	{`echo '[[ a < b ]]' | bash`, "r", "echo bash"},
+	{`echo 'ls -la && pwd' | sh`, "r", "echo sh ls pwd"},
+	{`awk 'BEGIN { system("touch n{1,2}") }'`, "wo", "awk touch"},
+
+	// Who may act as whom.
+	{`tee /etc/sudoers.d/x < a`, "wp", "tee"},
+	{`cp x /etc/sudoers.d/`, "wp", "cp"},
+	{`sed -i s/a/b/ /etc/sudoers`, "wp", "sed"},
 
 	// Patterns behind the last word that can start something.
 	{`awk '{print $1}' *.txt`, "r", "awk"},

@@ -661,17 +661,26 @@ func (w *walker) shell(text string, s *scope, at int) {
 	if strings.IndexByte(text, 0) >= 0 {
 		w.opaque(at, "control", "the text holds characters that shells treat differently")
 	}
-	file, err := w.rd.parse(text)
+	parsed, err := w.rd.parse(text, s.extglob)
 	if err != nil {
 		w.add(&Call{Program: "?", Effects: detail.Opaque, Risk: detail.High, Via: s.via, Depth: s.depth}, at)
 		w.problem(at, "nested-syntax", "a text that a shell reads does not parse: "+errText(err))
 		return
 	}
 	saved, pin := w.text, s.pin
-	w.text, s.pin = text, -1
+	s.pin = -1
 	w.nest(at, func() {
 		// Inside, places are those of the inner text; nest moves them.
-		w.stmts(file.Stmts, s)
+		w.stmtsOf(parsed, s, 0)
 	})
 	w.text, s.pin = saved, pin
+}
+
+// stmtsOf walks a whole text.
+func (w *walker) stmtsOf(p parsed, s *scope, at int) {
+	w.text = p.text
+	if p.rewritten {
+		w.opaque(at, "rewritten", "the parser takes a construct of this text only in other words")
+	}
+	w.stmts(p.file.Stmts, s)
 }

@@ -356,8 +356,16 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	if p.Param != nil {
 		name = p.Param.Value
 	}
-	if quoted && quotesInside(p) {
-		b.w.opaque(b.base, "nested-quotes", "single quotes inside a double-quoted expansion do not quote")
+	if quoted {
+		for _, text := range quotesInside(p) {
+			if !strings.ContainsAny(text, "$`\\{}\"") {
+				continue // it ends in the same place, and expands nothing
+			}
+			b.w.opaque(b.base, "nested-quotes", "single quotes inside a double-quoted expansion do not quote")
+			if strings.ContainsAny(text, "$`") && !strings.Contains(text, `"`) {
+				b.w.shell(`_="`+text+`"`, b.s.sub(), b.base)
+			}
+		}
 	}
 	if !b.w.paramSafe(p, b.s) {
 		b.unknown(kind, true, shown)
@@ -745,10 +753,10 @@ func sequence(br *syntax.BraceExp, limit int) ([]string, bool) {
 
 func padded(s string) bool { s = strings.TrimPrefix(s, "-"); return len(s) > 1 && s[0] == '0' }
 
-// quotesInside reports whether single quotes stand where, inside double
+// quotesInside returns what stands between single quotes where, inside double
 // quotes, they quote nothing: there the parser and bash differ. In patterns
 // that are removed they do quote.
-func quotesInside(p *syntax.ParamExp) bool {
+func quotesInside(p *syntax.ParamExp) (texts []string) {
 	var parts []*syntax.Word
 	if p.Exp != nil {
 		switch p.Exp.Op {
@@ -760,22 +768,21 @@ func quotesInside(p *syntax.ParamExp) bool {
 	if p.Repl != nil {
 		parts = append(parts, p.Repl.With)
 	}
-	found := false
 	for _, word := range parts {
 		if word == nil {
 			continue
 		}
 		syntax.Walk(word, func(n syntax.Node) bool {
-			switch n.(type) {
+			switch n := n.(type) {
 			case *syntax.SglQuoted:
-				found = true
+				texts = append(texts, n.Value)
 			case *syntax.CmdSubst:
 				return false
 			}
-			return !found
+			return true
 		})
 	}
-	return found
+	return texts
 }
 
 // paramSafe checks what a parameter expansion evaluates, and reports whether

@@ -39,6 +39,7 @@ func TestTokens(t *testing.T) {
 // differ.
 func TestGrammar(t *testing.T) {
 	const n = 20000
+	names := strings.NewReplacer("MAPFILE", "", "$FILE", "") // variables that lines really use
 	a, b, other := newGrammar(seed), newGrammar(seed), newGrammar(seed+1)
 	same := 0
 	for i := range n {
@@ -53,7 +54,7 @@ func TestGrammar(t *testing.T) {
 			t.Errorf("line %d has a NUL byte: %q", i, line)
 		}
 		for _, mark := range []string{"FILE", "NEW", "WORD", "VAR ", "‹›", "«»"} {
-			if strings.Contains(line, mark) {
+			if strings.Contains(names.Replace(line), mark) {
 				t.Errorf("line %d: %s is not filled in: %q", i, mark, line)
 			}
 		}
