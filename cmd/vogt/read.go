@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/cmd/vogt/messages"
-	"vogt/internal/catalog/local"
 	"vogt/internal/explain"
 	"vogt/internal/reading"
 	"vogt/internal/trap"
@@ -55,7 +54,7 @@ With --jsonl each line of standard input is an object with "id", "command" and
 // reader is the catalog that Vogt brings, with the entries of this machine's
 // owner.
 func (e *env) reader() (*reading.Reader, error) {
-	c, err := local.Catalog()
+	c, err := e.catalog()
 	if err != nil {
 		return nil, err
 	}

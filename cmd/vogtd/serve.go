@@ -90,9 +90,12 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		return fail(exitConfig, err)
 	}
 	checkpoint := checkpointPath(paths, s.data)
-	known, err := local.Catalog()
+	known, left, err := local.Catalog()
 	if err != nil {
 		return fail(exitConfig, err)
+	}
+	for _, l := range left {
+		log.Warn("a file is left out of the catalog; mend it until \"vogt catalog test\" passes, or remove it", "file", l.Path, "reason", l.Reason, "brought_by_vogt", l.Own)
 	}
 	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
 		DB: db, Log: log, Reader: reading.New(known),

@@ -59,7 +59,7 @@ func TestAdd(t *testing.T) {
 		}
 	}
 	before := c.Entry("vogt-notes")
-	if err := add("vogt-bad", text+"\ncommand c\nbogus"); err == nil || err.Error() != `/etc/vogt/catalog/vogt-bad:7: unknown statement "bogus"` {
+	if err := add("vogt-bad", text+"\ncommand c\nbogus"); err == nil || withoutWords(err.Error()) != `/etc/vogt/catalog/vogt-bad:7: unknown statement "bogus"` {
 		t.Errorf("a broken section: %v", err)
 	}
 	if err := c.Add("f", "vogt-a", Version+"\nprogram vogt-b\nabout b\n"+text); err == nil || err.Error() != `f:2: the file is named for "vogt-a", and the entry is about "vogt-b"` {
@@ -67,6 +67,26 @@ func TestAdd(t *testing.T) {
 	}
 	if c.Entry("vogt-bad") != nil || c.Entry("vogt-a") != nil || c.Entry("vogt-notes") != before {
 		t.Error("what is refused changed the catalog")
+	}
+}
+
+// A program whose entry could not be read is unknown: it has neither the
+// meaning of a relative nor one that was found before. What Vogt brings stays.
+func TestWithhold(t *testing.T) {
+	c := New()
+	if c.Entry("python3.99") == nil || c.Entry("gcc-99") == nil {
+		t.Fatal("versions of python and gcc are known")
+	}
+	for _, name := range []string{"python3.99", "gcc-99", "vogt-none", "ls", "[", ""} {
+		c.Withhold(name)
+	}
+	for name, known := range map[string]bool{"python3.99": false, "python3.99.exe": false, "gcc-99": false, "vogt-none": false, "python3.98": true, "ls": true, "[": true, "": false} {
+		if got := c.Entry(name) != nil; got != known {
+			t.Errorf("%q is known: %v", name, got)
+		}
+	}
+	if err := c.Add("f", "vogt-other", Version+"\nprogram vogt-other\nsame-as vogt-none\n"); err != nil || c.Entry("vogt-other") != nil || c.Alias("vogt-other") != "vogt-none" || c.Alias("ls") != "" {
+		t.Errorf("another name of what is withheld: %v", err)
 	}
 }
 

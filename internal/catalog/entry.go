@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -259,6 +260,41 @@ type Example struct {
 
 // Examples returns the entry's tests.
 func (e *Entry) Examples() []Example { return e.examples }
+
+// Language is a language of a program text that an entry names, and where.
+type Language struct {
+	Line int
+	Name string
+}
+
+// Languages returns what the entry's roles `code:LANGUAGE` name, in the order of
+// the lines. The entry was read whole.
+func (e *Entry) Languages() []Language {
+	var out []Language
+	add := func(line int, r roleSpec) {
+		if r.role == Code {
+			out = append(out, Language{line, r.arg})
+		}
+	}
+	for _, s := range e.sections() {
+		for _, o := range s.allOptions() {
+			for _, v := range o.values {
+				add(o.line, v)
+			}
+			for _, c := range o.clauses {
+				add(o.line, c.stdin)
+			}
+		}
+		for _, f := range s.forms {
+			add(f.line, f.clause.stdin)
+			for _, o := range f.operands {
+				add(f.line, o.roleSpec)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Language) int { return a.Line - b.Line })
+	return slices.Compact(out)
+}
 
 // Commands returns the paths of the entry's subcommands, unordered.
 func (e *Entry) Commands() []string {

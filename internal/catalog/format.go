@@ -100,6 +100,7 @@ const maxFaults = 20
 // left out is not reported.
 func Faults(source, name, text string) []error {
 	var faults []error
+	unread := false // a line could not be read
 	for len(faults) < maxFaults {
 		_, err := Parse(source, name, text, true)
 		if err == nil {
@@ -111,9 +112,10 @@ func Faults(source, name, text string) []error {
 			return append(faults, err)
 		}
 		bad := strings.TrimSpace(lines[f.line-1])
-		if f.whole && len(faults) > 0 {
+		if f.whole && unread {
 			break
 		}
+		unread = unread || !f.whole
 		faults = append(faults, err)
 		word, _, _ := strings.Cut(bad, " ")
 		if bad == "" || bad[0] == '#' || f.line <= 2 || slices.Contains([]string{"program", "parser", "command", "same-as", "setting"}, word) {
@@ -828,7 +830,7 @@ func (p *parser) check() error {
 	}
 	if e.About == "" {
 		p.line = 1
-		return p.errorf("`about` is missing: say in a line what the program is")
+		return p.errorf("`about` is missing")
 	}
 	return nil
 }

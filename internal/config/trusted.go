@@ -82,8 +82,12 @@ func ReadRootOwnedFolder(folder string, wanted func(name string) bool) ([]Named,
 		named := Named{Name: f.Name(), Path: filepath.Join(folder, f.Name())}
 		if named.Content, err = ReadRootOwned(named.Path); err != nil {
 			unusable, ok := errors.AsType[*UnusableError](err)
-			if !ok && errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case ok:
+			case errors.Is(err, fs.ErrNotExist):
 				unusable, ok = &UnusableError{named.Path + " leads to no file"}, true
+			case errors.Is(err, fs.ErrPermission):
+				unusable, ok = &UnusableError{"you may not read " + named.Path + "; run: sudo chmod a+r " + named.Path}, true
 			}
 			if !ok {
 				return nil, err

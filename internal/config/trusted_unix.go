@@ -80,7 +80,7 @@ func (j judge) resolve(path string) (string, error) {
 		switch {
 		case info.Mode().Type() == fs.ModeSymlink:
 			if links++; links > maxLinks {
-				return "", fmt.Errorf("config: %s leads through more than %d symbolic links; give the real path", path, maxLinks)
+				return "", &UnusableError{fmt.Sprintf("%s leads through more than %d symbolic links; give the real path", path, maxLinks)}
 			}
 			if err := j.owner(next, info); err != nil {
 				return "", err

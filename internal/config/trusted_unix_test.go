@@ -272,3 +272,52 @@ func TestLoadLayers(t *testing.T) {
 		t.Errorf("Load: %v", err)
 	}
 }
+
+// Of a folder, what cannot be used is told file by file, and what others could
+// have written ends it.
+func TestReadRootOwnedFolder(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs files that belong to root")
+	}
+	dir := folder(t)
+	all := func(string) bool { return true }
+	if files, err := ReadRootOwnedFolder(dir+"/none", all); err != nil || files != nil {
+		t.Errorf("no folder: %v, %v", files, err)
+	}
+	write(t, dir+"/good", "content", 0o600)
+	write(t, dir+"/large", strings.Repeat("#", maxFile+1), 0o600)
+	write(t, dir+"/skipped", "content", 0o666)
+	symlink(t, dir+"/none", dir+"/link")
+	symlink(t, dir, dir+"/folder")
+	symlink(t, "circle", dir+"/circle")
+	mkdir(t, dir+"/sub", 0o700)
+	if err := unix.Mkfifo(dir+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wanted := func(name string) bool { return name != "skipped" }
+	files, err := ReadRootOwnedFolder(dir, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range files {
+		got[f.Name] = string(f.Content)
+		if f.Unusable != nil {
+			got[f.Name] = f.Unusable.Reason
+		}
+	}
+	for name, want := range map[string]string{
+		"good": "content", "large": "larger than", "link": "leads to no file", "folder": "is a folder", "circle": "more than 40 symbolic links", "fifo": "not a regular file",
+	} {
+		if !strings.Contains(got[name], want) {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("read too: %v", got)
+	}
+	if _, err := ReadRootOwnedFolder(dir, all); err == nil || !strings.Contains(err.Error(), "can be changed by others") {
+		t.Errorf("a file that others can write: %v", err)
+	}
+}

@@ -38,7 +38,17 @@ const (
 	TimeoutNeedsWait
 	DurationTooLong // duration, most
 	AsksAsYou       // email
-	StillWaits      // command line
+
+	// Reading and the catalog.
+	ReadEmpty
+	ReadDashes         // flag error
+	ReadLanguage       // value
+	ReadLinesTakesNone // what was given
+	ReadBadLines       // how many
+	CatalogIgnored     // file, program
+	CatalogLeftOut     // reason, program, file
+	CatalogOwn         // program
+	StillWaits         // command line
 
 	// Answers.
 	NoGrants
@@ -188,6 +198,14 @@ var catalog = [keys][2]string{
 
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
+	ReadEmpty:          {"the line is empty: vogt read -- LINE", "die Zeile ist leer: vogt read -- ZEILE"},
+	ReadDashes:         {"%s; what belongs to the line stands after --: vogt read -- LINE", "%s; was zur Zeile gehört, steht hinter --: vogt read -- ZEILE"},
+	ReadLanguage:       {"--lang %q: want en or de", "--lang %q: möglich sind en und de"},
+	ReadLinesTakesNone: {"--jsonl reads standard input and takes no line", "--jsonl liest die Standardeingabe und nimmt keine Zeile"},
+	ReadBadLines:       {"%d lines of standard input could not be read; their answers say why", "%d Zeilen der Standardeingabe waren nicht lesbar; ihre Antworten sagen, warum"},
+	CatalogIgnored:     {"%s is left out: Vogt brings an entry of %s itself, and that one holds. Remove the file", "%s wird ausgelassen: Vogt bringt selbst einen Eintrag für %s mit, und der gilt. Entferne die Datei"},
+	CatalogLeftOut:     {"%s. The file is left out, and %s counts as unknown: mend it until `vogt catalog test %s` passes, or remove it", "%s. Die Datei wird ausgelassen, und %s gilt als unbekannt: Berichtige sie, bis `vogt catalog test %s` durchläuft, oder entferne sie"},
+	CatalogOwn:         {"Vogt brings an entry of %s itself, and that one holds: a file of this name in /etc/vogt/catalog counts for nothing", "Vogt bringt selbst einen Eintrag für %s mit, und der gilt: eine Datei dieses Namens in /etc/vogt/catalog zählt nicht"},
 	NoCommand:          {"no command is given: vogt run [flags] -- COMMAND [ARGUMENT…]", "kein Befehl angegeben: vogt run [Optionen] -- BEFEHL [ARGUMENT…]"},
 	BadApproval:        {"--approval %q: want once, timed or always", "--approval %q: möglich sind once, timed oder always"},
 	TimedNeedsDuration: {"--approval timed needs --duration, and nothing else has one", "--approval timed braucht --duration, alles andere hat keine"},

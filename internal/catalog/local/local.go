@@ -63,10 +63,11 @@ func load(read func(string, func(string) bool) ([]config.Named, error)) (*catalo
 // IsEntry reports whether a file of this name in the folder is an entry.
 // Others are what people and their editors and package managers leave there.
 func IsEntry(name string) bool {
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "~") || strings.EqualFold(name, "readme") {
+	stem, _, _ := strings.Cut(name, ".")
+	if stem == "" || name[0] == '#' || strings.HasSuffix(name, "~") || strings.EqualFold(stem, "readme") {
 		return false
 	}
-	for _, end := range []string{".md", ".txt", ".bak", ".orig", ".rej", ".swp", ".tmp", ".dpkg-new", ".dpkg-old", ".dpkg-dist", ".rpmnew", ".rpmsave", ".rpmorig"} {
+	for _, end := range []string{".md", ".bak", ".orig", ".rej", ".swp", ".dpkg-new", ".dpkg-old", ".dpkg-dist", ".rpmnew", ".rpmsave", ".rpmorig"} {
 		if len(name) > len(end) && strings.EqualFold(name[len(name)-len(end):], end) {
 			return false
 		}

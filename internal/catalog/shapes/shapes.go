@@ -80,11 +80,40 @@ func Entry(file []byte) (name, text string, err error) {
 	if err := sections(&b, a.Operations); err != nil {
 		return "", "", err
 	}
-	text = b.String()
-	if _, err := catalog.Parse("import", a.CLI.Executable, text, true); err != nil {
+	entry, err := catalog.Parse("import", a.CLI.Executable, b.String(), true)
+	if err != nil {
 		return "", "", fmt.Errorf("the adapter gives no valid entry: %w", err)
 	}
-	return a.CLI.Executable, text, nil
+	examples(&b, entry, a.Operations)
+	return a.CLI.Executable, b.String(), nil
+}
+
+// examples writes a call of each operation as a test of what was imported. An
+// operation that another one of the same words covers has none.
+func examples(b *strings.Builder, entry *catalog.Entry, ops []operation) {
+	b.WriteByte('\n')
+	for _, op := range ops {
+		call := append([]string{entry.Name}, op.Command...)
+		for _, p := range op.Positionals {
+			if literal, ok := strings.CutPrefix(p, "="); ok {
+				call = append(call, literal)
+			} else {
+				call = append(call, "x")
+			}
+		}
+		for _, o := range op.RequiredOptions {
+			call = append(call, dashed(o), "x")
+		}
+		words := make([]catalog.Word, len(call))
+		for i, w := range call {
+			words[i] = catalog.Word{Text: w}
+		}
+		if use := entry.Interpret(words); use.Form() == op.ID {
+			fmt.Fprintf(b, "example %s => %s\n", strings.Join(call, " "), strings.Join(actionEffects(op.Action), " "))
+		} else {
+			fmt.Fprintf(b, "# no example of %s: another form has the same words and comes first\n", op.ID)
+		}
+	}
 }
 
 // sections writes operations that share a command into one section.
@@ -168,7 +197,8 @@ func section(b *strings.Builder, ops []operation) error {
 		for _, o := range op.RequiredOptions {
 			terms = append(terms, dashed(o))
 		}
-		fmt.Fprintf(b, "form %s when %s : %s : %s\n", op.ID, strings.Join(terms, " and "), effects, strings.Join(roles, " "))
+		form := fmt.Sprintf("form %s when %s : %s : %s", op.ID, strings.Join(terms, " and "), effects, strings.Join(roles, " "))
+		b.WriteString(strings.TrimRight(form, " ") + "\n")
 	}
 	return nil
 }
@@ -183,16 +213,19 @@ func literals(op operation) int {
 	return n
 }
 
-// effectsOf reads an operation's action and risk with care.
-func effectsOf(op operation) (string, error) {
-	words := []string{"net"}
-	switch op.Action {
+// actionEffects reads an operation's action with care.
+func actionEffects(action string) []string {
+	switch action {
 	case "read", "list", "get", "view", "show", "search", "status":
+		return []string{"net"}
 	case "delete", "remove", "destroy", "purge":
-		words = append(words, "write", "destroy")
-	default:
-		words = append(words, "write")
+		return []string{"net", "write", "destroy"}
 	}
+	return []string{"net", "write"}
+}
+
+// effectsOf are an operation's effects and its risk.
+func effectsOf(op operation) (string, error) {
 	if op.Risk == "" {
 		op.Risk = detail.Low.String()
 	}
@@ -200,7 +233,11 @@ func effectsOf(op operation) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("operation %s: %w", op.ID, err)
 	}
-	return strings.Join(append(words, risk.String()), " "), nil
+	words := actionEffects(op.Action)
+	if risk > detail.Low { // what an entry does not say is low
+		words = append(words, risk.String())
+	}
+	return strings.Join(words, " "), nil
 }
 
 func dashed(name string) string {

@@ -72,6 +72,36 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+// What is imported brings a test for each operation, and each holds.
+func TestEntryHasExamples(t *testing.T) {
+	shadowed := example + "[[operation]]\nid = \"issue.also\"\ncommand = [\"issue\", \"list\"]\naction = \"delete\"\n"
+	name, text, err := Entry([]byte(shadowed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := catalog.Parse("x", name, text, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := catalog.New()
+	if err := c.Add("x", name, text); err != nil {
+		t.Fatal(err)
+	}
+	rd := reading.New(c)
+	for _, x := range entry.Examples() {
+		r := rd.Text(x.Text, reading.Place{})
+		if got := reading.ExampleEffects(&r); !slices.Equal(got, x.Want) {
+			t.Errorf("%s: %v, want %v", x.Text, got, x.Want)
+		}
+	}
+	if n := len(entry.Examples()); n != 3 || !strings.Contains(text, "\n# no example of issue.also: ") {
+		t.Errorf("%d examples:\n%s", n, text)
+	}
+	if strings.Contains(text, " \n") || strings.Contains(text, " low") {
+		t.Errorf("trailing blanks, or a risk that says nothing:\n%s", text)
+	}
+}
+
 func TestEntryRefuses(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"another schema":    {"openape-shapes/v1", "openape-shapes/v2"},
