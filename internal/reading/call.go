@@ -1009,8 +1009,8 @@ func (r *reader) setting(u *catalog.Use, v *catalog.Value) {
 	at := r.call.offset(v.Word)
 	switch role {
 	case catalog.Shell:
-		if w.Kind == catalog.Literal && (w.Text == "none" || w.Text == "true" || w.Text == "false") {
-			return
+		if key := strings.ToLower(key); w.Kind == catalog.Literal && (w.Text == "none" || (w.Text == "true" || w.Text == "false") && (key == "core.fsmonitor" || strings.HasPrefix(key, "pager."))) {
+			return // a switch, no command
 		}
 		r.broughtAlong(w, func() { r.shellText(w, r.child(false), at) })
 	case catalog.Program:

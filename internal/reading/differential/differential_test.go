@@ -170,16 +170,9 @@ func (k knownFault) is(f finding) bool {
 	return k.class == f.Class && (k.key == "" || k.key == f.Key) && k.line.MatchString(f.line)
 }
 
-const standardReason = "text on the standard input of sh is read as bash's, which differs in (( and [["
-
 // known are the faults that do not fail a test, each with the reason.
 var known = []knownFault{
 	{faultParse, "", regexp.MustCompile(`\bextglob\b`), "bash -n does not carry out shopt, which decides how later lines are parsed; such a text is opaque"},
-	{faultWrite, opOpen, regexp.MustCompile(`\bsqlite3 `), "a query of a database that does not exist makes an empty file; with one that exists it reads"},
-	{faultProgram, "sh", regexp.MustCompile(`\bzip .*(-TT|--unzip-command)`), "the catalog's entry of zip does not know the command of -TT"},
-	{faultProgram, "true", regexp.MustCompile(`core\.editor=true`), "an editor from git -c is not among the programs"},
-	{faultProgram, "", regexp.MustCompile(`\bsh <<E\n\[\[ a \|\| touch`), standardReason},
-	{faultWrite, "", regexp.MustCompile(`\bsh <<[E"]+\n(\(\(1 ?>|\[\[ a \|\| touch)|\[\[ a > p \]\]' \| sh|\(\(1>p\)\)' \| sh|\bsh (/dev/stdin )?<<< '\(\(1>p|\bsh <\(echo '\(\(1>p|\| sh\n\(\(1>p`), standardReason},
 	{faultParse, "", regexp.MustCompile(`coproc \S+ coproc`), "a coprocess of a coprocess is taken; such a text is opaque"},
 	{faultParse, "", regexp.MustCompile(`\btime;;`), "time with nothing behind it is taken before ;;"},
 }
