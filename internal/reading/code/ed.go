@@ -181,10 +181,7 @@ func (s *edScript) read(c byte, arg string) {
 }
 
 func (s *edScript) write(arg string) {
-	if strings.HasPrefix(arg, "q") {
-		arg = arg[1:]
-	}
-	name := strings.TrimLeft(arg, " \t")
+	name := strings.TrimLeft(strings.TrimPrefix(arg, "q"), " \t")
 	switch {
 	case strings.HasPrefix(name, "!"):
 		s.escape(name[1:])

@@ -5,11 +5,6 @@ import (
 	"testing"
 )
 
-func complete(f Finding) Finding {
-	f.Complete = true
-	return f
-}
-
 var (
 	pure    = Finding{Complete: true}
 	unknown = Finding{}
