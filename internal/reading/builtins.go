@@ -133,17 +133,38 @@ func (r *reader) eval() {
 	}
 	v := catalog.Value{Word: 0, End: len(words)}
 	text := joined(words, &v)
-	at := r.key
-	via, depth := s.via, s.depth
-	s.via, s.depth = "eval", depth+1
-	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00eval")
-	r.shellText(text, s, at)
+	r.here(text, r.key)
 	if text.Kind != catalog.Literal {
 		r.forget(s)
 	}
+}
+
+// here reads a text that runs in this shell.
+func (r *reader) here(text catalog.Word, at int) {
+	s := r.call.scope
+	via, depth := s.via, s.depth
+	s.via, s.depth = r.out.Program, depth+1
+	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00"+r.out.Program)
+	r.shellText(text, s, at)
 	s.calls = s.calls[:len(s.calls)-1]
 	s.via, s.depth = via, depth
 	r.output = source{kind: unknownInput, at: -1}
+}
+
+// sourced reads a text that source runs in this shell. Further operands are
+// its positional parameters, which ones is not followed.
+func (r *reader) sourced(text catalog.Word, at int) {
+	s := r.call.scope
+	args, known, stdin := s.args, s.known, s.stdin
+	if len(r.call.words) > 2 {
+		s.args, s.known = nil, false
+	}
+	s.stdin = source{kind: unknownInput, at: -1}
+	r.here(text, at)
+	s.stdin = stdin
+	if len(r.call.words) > 2 {
+		s.args, s.known = args, known
+	}
 }
 
 // forget drops what is known of a shell after something unknown ran in it.

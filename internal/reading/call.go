@@ -1046,6 +1046,10 @@ func (r *reader) standardInput(u *catalog.Use) {
 	case catalog.Shell, catalog.RemoteShell:
 		switch r.stdin.kind {
 		case literalInput:
+			if u.Entry.Name == "source" {
+				r.sourced(catalog.Word{Text: r.stdin.text}, at)
+				return
+			}
 			s := r.child(u.Stdin == catalog.RemoteShell)
 			s.stdin = source{kind: unknownInput, at: -1}
 			// Operands after -s are positional parameters, which ones is not

@@ -93,8 +93,12 @@ func (r *reader) printedScript(w catalog.Word) {
 		r.content("open-input", "what runs comes from a command")
 		return
 	}
-	s := r.child(false)
-	r.shellText(catalog.Word{Text: r.printed[n].text}, s, r.printed[n].at)
+	text := catalog.Word{Text: r.printed[n].text}
+	if entry == "source" {
+		r.sourced(text, r.printed[n].at)
+		return
+	}
+	r.shellText(text, r.child(false), r.printed[n].at)
 }
 
 // host adds a host or the host of a URL.

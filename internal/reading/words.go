@@ -65,7 +65,7 @@ func plain(word *syntax.Word) (string, bool) {
 	}
 	for i := range len(lit.Value) {
 		switch lit.Value[i] {
-		case '*', '?', '[', '\\', '~', '{', privateByte:
+		case '*', '?', '[', '\\', '~', '{', '<', '>', privateByte:
 			return "", false
 		}
 	}
@@ -231,6 +231,11 @@ func (b *builder) part(part syntax.WordPart, first bool) {
 
 // lit adds an unquoted literal: escapes, a tilde, patterns.
 func (b *builder) lit(text string, first bool) {
+	if joined := strings.ReplaceAll(text, "\\\n", ""); strings.Contains(joined, "<(") || strings.Contains(joined, ">(") {
+		// Inside ${…} and in regular expressions the parser takes a process
+		// substitution for text.
+		b.w.opaque(b.base, "open-process", "a process substitution stands where it is not followed")
+	}
 	if first && strings.HasPrefix(text, "~") {
 		rest := text[1:]
 		user, _, _ := strings.Cut(rest, "/")
