@@ -42,6 +42,12 @@ func (e *env) catalog() (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, withCode(exitConfig, err)
 	}
+	e.sayLeftOut(left)
+	return c, nil
+}
+
+// sayLeftOut says which files are no part of the catalog, why, and what to do.
+func (e *env) sayLeftOut(left []local.LeftOut) {
 	for _, l := range left {
 		path, reason := terminal.Visible(l.Path), terminal.Visible(l.Reason)
 		if l.Own {
@@ -50,7 +56,6 @@ func (e *env) catalog() (*catalog.Catalog, error) {
 		}
 		e.say(messages.CatalogLeftOut, reason, terminal.Visible(l.Program), path)
 	}
-	return c, nil
 }
 
 func newCatalogListCommand(e *env) *cobra.Command {

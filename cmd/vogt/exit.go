@@ -291,7 +291,7 @@ when signal n ended it. Otherwise:
 Commands that check something exit with 1 when it does not hold: "vogt audit
 verify" when the log does not fit, "vogt grant receipt" when the receipt does
 not, "vogt doctor" when something failed, "vogt notify --test" when the command
-did, "vogt catalog test" when an example does not hold.
+did, "vogt catalog test" when an entry is wrong or an example does not hold.
 
 Messages go to standard error. Standard output belongs to the command that
 runs, or to the answer that was asked for.`

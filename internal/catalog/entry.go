@@ -36,6 +36,7 @@ const (
 	Script        // a file that is run
 	Config        // a file that can start programs
 	Plugin        // a file that is code
+	File          // a path inside the word; Arg says where, one of Attachments
 	Code          // a program text; Arg names the language
 	Setting       // KEY=value; Arg names the group of settings
 	Thing         // a named thing that is no path; Arg names its kind
@@ -47,8 +48,11 @@ var roleNames = [...]string{
 	URL: "url", Host: "host", RemoteRead: "remote-read", RemoteWrite: "remote-write", Repository: "repository",
 	Command: "command", Shell: "shell", RemoteCommand: "remote-command", RemoteShell: "remote-shell",
 	Program: "program", Split: "split", Assign: "assign", Script: "script", Config: "config", Plugin: "plugin",
-	Code: "code", Setting: "setting", Thing: "@", List: "list",
+	File: "file", Code: "code", Setting: "setting", Thing: "@", List: "list",
 }
+
+// Attachments are the ways in which a word of the role File holds a path.
+var Attachments = []string{"at", "name-at", "form", "assign", "pair", "item", "url", "cookie", "volume", "mount"}
 
 // String returns the role's name in the format.
 func (r Role) String() string {
@@ -74,7 +78,7 @@ func (r Role) Effects() detail.Effects {
 		return detail.Writes
 	case Script, Plugin, Config:
 		return detail.Executes
-	case Program, Code, Setting, Split:
+	case Program, Code, Setting, Split, File:
 		return 0 // by what it holds
 	}
 	return 0
@@ -89,7 +93,7 @@ func (r Role) starts() bool {
 	return false
 }
 
-// roleSpec is a role with its argument: a language, a group or a kind.
+// roleSpec is a role with its argument: a language, a group, a way or a kind.
 type roleSpec struct {
 	role Role
 	arg  string

@@ -478,8 +478,11 @@ func (p *parser) role(text string) (roleSpec, error) {
 			continue
 		}
 		role := Role(r)
-		if (role == Code || role == Setting) != hasArg || hasArg && arg == "" {
-			return roleSpec{}, p.errorf("role %q: `code` and `setting` have a name after a colon, the others have none", clip(text))
+		if (role == Code || role == Setting || role == File) != hasArg || hasArg && arg == "" {
+			return roleSpec{}, p.errorf("role %q: `code`, `setting` and `file` have a name after a colon, the others have none", clip(text))
+		}
+		if role == File && !slices.Contains(Attachments, arg) {
+			return roleSpec{}, p.errorf("role %q: a path is in a word by one of %s", clip(text), strings.Join(Attachments, ", "))
 		}
 		return roleSpec{role, arg}, nil
 	}
@@ -504,6 +507,10 @@ func roleList() string {
 			names = append(names, n+":LANGUAGE")
 		case Role(r) == Setting:
 			names = append(names, n+":GROUP")
+		case Role(r) == File:
+			for _, way := range Attachments {
+				names = append(names, n+":"+way)
+			}
 		default:
 			names = append(names, n)
 		}

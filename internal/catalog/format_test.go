@@ -115,10 +115,10 @@ func TestParseRefuses(t *testing.T) {
 		{with("-a [=text,text]"), "f:5: only a required value has two words"},
 		{with("-a =text,text;"), "f:5: only a required value has two words"},
 		{with("-a =text,text..."), "f:5: only a required value has two words"},
-		{with("-a =code"), "f:5: role \"code\": `code` and `setting` have a name after a colon, the others have none"},
-		{with("-a =code:"), "f:5: role \"code:\": `code` and `setting` have a name after a colon, the others have none"},
-		{with("-a =setting"), "f:5: role \"setting\": `code` and `setting` have a name after a colon, the others have none"},
-		{with("-a =read:x"), "f:5: role \"read:x\": `code` and `setting` have a name after a colon, the others have none"},
+		{with("-a =code"), "f:5: role \"code\": `code`, `setting` and `file` have a name after a colon, the others have none"},
+		{with("-a =code:"), "f:5: role \"code:\": `code`, `setting` and `file` have a name after a colon, the others have none"},
+		{with("-a =setting"), "f:5: role \"setting\": `code`, `setting` and `file` have a name after a colon, the others have none"},
+		{with("-a =read:x"), "f:5: role \"read:x\": `code`, `setting` and `file` have a name after a colon, the others have none"},
 		{with("-a : bold"), `f:5: unknown effect "bold"`},
 		{with("-a : write ; bold"), `f:5: unknown effect "bold"`},
 		{with("-a : unrated"), `f:5: unknown effect "unrated"`},
@@ -145,7 +145,7 @@ func TestParseRefuses(t *testing.T) {
 		{with("form a : inert : ..."), `f:5: unknown role ""`},
 		{with("form a : inert : read... write..."), "f:5: more than one operand is repeated"},
 		{with("form a : inert : read+ read?  text+"), "f:5: more than one operand is repeated"},
-		{with("form a : inert : code"), "f:5: role \"code\": `code` and `setting` have a name after a colon, the others have none"},
+		{with("form a : inert : code"), "f:5: role \"code\": `code`, `setting` and `file` have a name after a colon, the others have none"},
 		{with("form a : inert : setting:g"), `f:5: form a: there are no settings "g"`},
 
 		// Conditions.
@@ -596,6 +596,8 @@ func TestRoles(t *testing.T) {
 			continue
 		case Code, Setting:
 			name += ":a"
+		case File:
+			name += ":" + Attachments[0]
 		case Thing:
 			name += "a"
 		}

@@ -68,8 +68,8 @@ func EffectsOf(e detail.Effects, parsed bool) Effects {
 	}
 }
 
-// Of makes the answer for a text, or for an argument list when text is empty.
-func Of(id string, r *reading.Reading, hints []trap.Hint, lang trap.Language) Answer {
+// Of makes the answer for a text, with its sentences in a language.
+func Of(id, text string, r *reading.Reading, hints []trap.Hint, lang trap.Language) Answer {
 	a := Answer{
 		ID: id, ParseOK: r.ParseOK, Programs: r.Programs(), Effects: EffectsOf(r.Effects, r.ParseOK), Risk: r.Risk,
 		Paths: Paths{Reads: some(r.Paths.Reads), Writes: some(r.Paths.Writes), Deletes: some(r.Paths.Deletes), Sinks: some(r.Paths.Sinks)},
@@ -83,10 +83,12 @@ func Of(id string, r *reading.Reading, hints []trap.Hint, lang trap.Language) An
 		a.Hints = append(a.Hints, Hint{h.Key, h.Text(lang)})
 	}
 	for _, p := range r.Problems {
-		a.Problems = append(a.Problems, Problem{p.Offset, p.Text})
+		a.Problems = append(a.Problems, Problem{p.Offset, placed(text, p, lang, asIs)})
 	}
 	return a
 }
+
+func asIs(text string) string { return text }
 
 // some is a list that is never null in JSON.
 func some(list []string) []string {

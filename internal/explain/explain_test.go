@@ -107,14 +107,14 @@ func TestAnswer(t *testing.T) {
 			"paths":{"reads":[],"writes":["/home/u/.bashrc"],"deletes":["/srv/app/aHIDDEN"],"sinks":["/home/u/.bashrc"]},
 			"hosts":["example.com"],
 			"hints":[{"key":"pkill-f","text":"PKILL"},{"key":"python3","text":"PYTHON3"}],
-			"problems":[{"offset":12,"text":"U+200B is not visible"}]
+			"problems":[{"offset":12,"text":"U+200B ist unsichtbar."}]
 		}`},
 	} {
 		r := rd.Text(tt.line, place)
 		var got, want bytes.Buffer
 		enc := json.NewEncoder(&got)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(Of(tt.id, &r, tt.hints, tt.lang)); err != nil {
+		if err := enc.Encode(Of(tt.id, tt.line, &r, tt.hints, tt.lang)); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("HIDDEN", "\u200b", "PKILL", trap.Hint{Key: "pkill-f"}.Text(tt.lang), "PYTHON3", trap.Hint{Key: "python3"}.Text(tt.lang)).Replace(tt.want)
@@ -154,7 +154,7 @@ func TestAnswerHasNoNull(t *testing.T) {
 		readings[line] = rd.Text(line, reading.Place{})
 	}
 	for line, r := range readings {
-		text, err := json.Marshal(Of("", &r, nil, trap.English))
+		text, err := json.Marshal(Of("", line, &r, nil, trap.English))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestAnswerDoesNotParse(t *testing.T) {
 	rd := reader(t)
 	for _, line := range []string{"if", "vogt-show (", "'", "\x00vogt-show", strings.Repeat("vogt-show ", reading.MaxText/10+1)} {
 		r := rd.Text(line, place)
-		a := Of("", &r, nil, trap.English)
+		a := Of("", line, &r, nil, trap.English)
 		if a.ParseOK || a.Effects != (Effects{Opaque: true}) || len(a.Programs) != 1 || a.Programs[0] != "?" || a.Risk < detail.High || len(a.Problems) == 0 {
 			t.Errorf("%.20q: %+v", line, a)
 		}

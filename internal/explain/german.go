@@ -3,8 +3,8 @@ package explain
 import "maps"
 
 // Notes returns the sentences for notes by their keys in a language, by its
-// tag; nil for English, whose sentences the notes bring along. What a note says
-// of a place is left out in other languages.
+// tag; nil for English, whose sentences the notes bring along. They say what
+// kind of problem it is; Note says what it is about too.
 func Notes(tag string) map[string]string {
 	if tag != "de" {
 		return nil
@@ -19,7 +19,7 @@ var german = map[string]string{
 	"bidi":              "Ein unsichtbares Zeichen ändert die Richtung, in der der Text erscheint.",
 	"blank":             "Ein Zeichen sieht aus wie ein Leerzeichen, trennt aber keine Wörter.",
 	"braces":            "Die Klammern ergeben mehr Wörter, als gelesen werden.",
-	"catalog":           "Der Katalog kennt eine Option oder einen Operanden nicht.",
+	"catalog":           "Was das Programm mit diesen Wörtern tut, ist nicht sicher bekannt.",
 	"coproc":            "Was hinter coproc steht, ist nicht, was es zu sein scheint.",
 	"code":              "Was der Programmtext tut, ist nicht vollständig bekannt.",
 	"comment":           "Ein Kommentar endet mit einem Rückstrich: Für bash ist die nächste Zeile ein Befehl.",
@@ -52,6 +52,7 @@ var german = map[string]string{
 	"open-input":        "Was als Befehle gelesen wird, ist nicht bekannt.",
 	"open-option":       "Ein Wort kann eine Option sein, die eine Variable benennt.",
 	"open-pattern":      "Ein erweitertes Muster enthält Ersetzungen.",
+	"open-process":      "Eine Prozessersetzung steht, wo ihr nicht gefolgt wird.",
 	"open-text":         "Teile eines Textes, den eine Shell liest, sind nicht bekannt.",
 	"program":           "Welches Programm läuft, geht aus dem Text nicht hervor.",
 	"prompt-expansion":  "${…@P} wertet den Wert als Eingabeaufforderung aus und damit jeden Befehl darin.",

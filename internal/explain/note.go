@@ -14,7 +14,20 @@ import (
 // Note is the sentence for a problem in a language, with everything that it
 // says of the text. Signs that are hard to see or to tell apart are named.
 func Note(p reading.Problem, lang trap.Language) string {
-	return noteOf(p, lang, func(text string) string { return text })
+	return noteOf(p, lang, asIs)
+}
+
+// placed is the note for a problem of a text; what no shell accepts says where.
+func placed(text string, p reading.Problem, lang trap.Language, show func(string) string) string {
+	note := noteOf(p, lang, show)
+	if p.Key != "syntax" {
+		return note
+	}
+	line, column := placeOf(text, p.Offset)
+	if lang == trap.German {
+		return fmt.Sprintf("Zeile %d, Spalte %d: %s", line, column, note)
+	}
+	return fmt.Sprintf("line %d, column %d: %s", line, column, note)
 }
 
 // noteOf writes a note; show makes what comes from the line presentable.
@@ -52,8 +65,10 @@ func argument(key string, i int, arg string, lang trap.Language, show func(strin
 	case key == "not-in-catalog" && strings.ContainsFunc(arg, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;|&<>()", r) }):
 		return strconv.Quote(show(arg))
 	}
-	if sign, ok := signOf(arg); ok {
-		return sign
+	if aboutSigns(key) {
+		if r, ok := signOf(arg); ok {
+			return sign(r)
+		}
 	}
 	return show(arg)
 }
@@ -77,34 +92,24 @@ func translated(list []sentence, text string, lang trap.Language, show func(stri
 	return show(text)
 }
 
-// signOf reads how reading names a sign, as U+201E, '„' or '„' (U+201E), and
-// names it as a person knows it: the sign, where it can be seen, and its number.
-func signOf(text string) (string, bool) {
-	number := text
-	if strings.HasPrefix(text, "'") {
-		quoted, rest := text, ""
-		if i := strings.LastIndex(text, " ("); i > 0 {
-			quoted, rest = text[:i], text[i+2:]
-		}
-		r, size := utf8.DecodeRuneInString(strings.TrimPrefix(quoted, "'"))
-		if unquoted, err := strconv.Unquote(quoted); err == nil {
-			r, size = utf8.DecodeRuneInString(unquoted)
-			size += len(quoted) - len(unquoted) - 2
-		}
-		if len(quoted) != size+2 || rest != "" && !strings.HasPrefix(rest, "U+") {
-			return "", false
-		}
-		return sign(r), true
+// aboutSigns are the problems whose first part is a sign.
+func aboutSigns(key string) bool {
+	switch key {
+	case "bidi", "blank", "control", "invisible", "mixed-script", "quote":
+		return true
 	}
-	hex, ok := strings.CutPrefix(number, "U+")
-	if !ok {
-		return "", false
+	return false
+}
+
+// signOf reads how reading names a sign, as U+201E, '„' or '„' (U+201E).
+func signOf(text string) (rune, bool) {
+	if quoted, ok := strings.CutPrefix(text, "'"); ok {
+		r, _, rest, err := strconv.UnquoteChar(quoted, '\'')
+		return r, err == nil && (rest == "'" || strings.HasPrefix(rest, "' (U+"))
 	}
+	hex, ok := strings.CutPrefix(text, "U+")
 	n, err := strconv.ParseUint(hex, 16, 32)
-	if err != nil || n > unicode.MaxRune {
-		return "", false
-	}
-	return sign(rune(n)), true
+	return rune(n), ok && err == nil && n <= unicode.MaxRune
 }
 
 // sign is a sign and its number; the number alone where nothing can be seen.

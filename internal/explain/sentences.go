@@ -80,6 +80,7 @@ var sentences = map[string][]sentence{
 	},
 	"open-option":  {{"the word may be an option that names a variable", "Das Wort kann eine Option sein, die eine Variable benennt."}},
 	"open-pattern": {{"an extended pattern holds expansions", "Ein erweitertes Muster enthält Ersetzungen."}},
+	"open-process": {{"a process substitution stands where it is not followed", "Eine Prozessersetzung steht, wo ihr nicht gefolgt wird."}},
 	"open-text": {
 		{"the text that the trap runs is not known", "Der Text, den die Falle ausführt, ist nicht bekannt."},
 		{"the text that a shell reads is not known", "Der Text, den eine Shell liest, ist nicht bekannt."},
@@ -181,6 +182,8 @@ var parserTexts = []sentence{
 	{"%1 must be followed by `in`, `do`, `;`, or a newline", "auf %1 muss `in`, `do`, `;` oder ein Zeilenende folgen"},
 	{"%1 must be followed by %2", "auf %1 muss %2 folgen"},
 	{"%1 statement must end with %2", "eine Anweisung mit %1 muss mit %2 enden"},
+	{"reached EOF without closing quote %1", "bis zum Ende fehlt das schließende Anführungszeichen %1"},
+	{"reached EOF without matching %1 with %2", "bis zum Ende fehlt zu %1 das %2"},
 	{"reached %1 without closing quote %2", "bis %1 fehlt das schließende Anführungszeichen %2"},
 	{"reached %1 without matching %2 with %3", "bis %1 fehlt zu %2 das %3"},
 	{"unclosed here-document %1", "das Here-Dokument %1 endet nicht"},

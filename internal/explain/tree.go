@@ -16,24 +16,30 @@ type Style struct {
 	German bool
 	Colour bool
 	Home   string // shown as ~; may be empty
+	// Project is the folder in which the line would run; outside of it writing
+	// is a higher risk. Empty when it is not known.
+	Project string
+	// Windows says that the line would run on Windows: else hints about traps
+	// that only Windows has are left out.
+	Windows bool
 }
 
 // Tree writes what a line would do, for people. Everything that comes from the
 // line is made visible.
 func Tree(w io.Writer, text string, r *reading.Reading, hints []trap.Hint, style Style) error {
-	t := tree{style: style}
-	t.head(text, r)
+	t := tree{style: style, text: text}
+	t.head(r)
+	t.reasons(r)
 	for i := range r.Calls {
 		t.call(r.Calls[i])
 	}
 	t.paths(r)
-	t.why(r)
-	lang := trap.English
-	if style.German {
-		lang = trap.German
-	}
+	t.notes(r)
 	for _, h := range hints {
-		t.line(0, t.paint(yellow, t.word("hint", "Hinweis"))+" ["+h.Key+"] "+h.Text(lang))
+		if !style.Windows && trap.OnlyOnWindows(h.Key) {
+			continue
+		}
+		t.line(0, t.paint(yellow, t.word("hint", "Hinweis"))+" ["+h.Key+"] "+h.Text(t.lang()))
 	}
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -42,6 +48,14 @@ func Tree(w io.Writer, text string, r *reading.Reading, hints []trap.Hint, style
 type tree struct {
 	b     strings.Builder
 	style Style
+	text  string // the line
+}
+
+func (t *tree) lang() trap.Language {
+	if t.style.German {
+		return trap.German
+	}
+	return trap.English
 }
 
 const (
@@ -91,7 +105,7 @@ func (t *tree) risk(r detail.Risk) string {
 }
 
 // head is the first line: what the whole text amounts to.
-func (t *tree) head(_ string, r *reading.Reading) {
+func (t *tree) head(r *reading.Reading) {
 	e := EffectsOf(r.Effects, r.ParseOK)
 	var words []string
 	add := func(on bool, english, german string) {
@@ -100,7 +114,10 @@ func (t *tree) head(_ string, r *reading.Reading) {
 		}
 	}
 	add(!r.ParseOK, "bash does not accept this text", "bash nimmt diesen Text nicht an")
-	add(e.Inert, "only reads, and starts nothing that could have been put in its way", "liest nur, und startet nichts, was jemand untergeschoben haben könnte")
+	secrets := r.Effects.Has(detail.Secrets)
+	add(e.Inert && !secrets, "only reads, and starts nothing that could have been put in its way", "liest nur und startet nichts, was jemand untergeschoben haben könnte")
+	add(e.Inert && secrets, "only reads, but shows secrets", "liest nur, zeigt aber Geheimnisse")
+	add(!e.Inert && secrets, "shows secrets", "zeigt Geheimnisse")
 	add(e.ReadOnly && !e.Inert, "only reads, but consults settings that can start programs", "liest nur, fragt aber Einstellungen ab, die Programme starten können")
 	add(e.Writes, "writes", "schreibt")
 	add(e.Destructive, "destroys", "vernichtet")
@@ -189,22 +206,13 @@ func (t *tree) short(p string) string {
 	return p
 }
 
-// why lists what made the risk higher than it looks.
-func (t *tree) why(r *reading.Reading) {
+// notes lists what a person should know about the text.
+func (t *tree) notes(r *reading.Reading) {
 	for i, p := range r.Problems {
 		if i == 12 {
 			t.line(0, "…")
 			return
 		}
-		t.line(0, t.paint(yellow, t.word("note", "Notiz"))+" "+visible(t.problem(p)))
+		t.line(0, t.paint(yellow, t.word("note", "Notiz"))+" "+placed(t.text, p, t.lang(), visible))
 	}
-}
-
-func (t *tree) problem(p reading.Problem) string {
-	if t.style.German {
-		if text, ok := german[p.Key]; ok {
-			return text
-		}
-	}
-	return p.Text
 }

@@ -3,11 +3,13 @@ package explain
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"vogt/internal/catalog"
 	"vogt/internal/detail"
 	"vogt/internal/reading"
 	"vogt/internal/trap"
@@ -25,7 +27,7 @@ func treeOf(t *testing.T, r *reading.Reading, hints []trap.Hint, style Style) st
 // What a person reads, as it is; colours are written {31} and {0}.
 func TestTree(t *testing.T) {
 	rd := reader(t)
-	plain, german := Style{Home: "/home/u"}, Style{German: true, Home: "/home/u"}
+	plain, german := Style{Home: "/home/u", Project: "/srv/app", Windows: true}, Style{German: true, Home: "/home/u", Project: "/srv/app", Windows: true}
 	for _, tt := range []struct {
 		line  string
 		hints []trap.Hint
@@ -43,6 +45,8 @@ func TestTree(t *testing.T) {
   liest     /srv/app/a
 `},
 		{"vogt-show a | vogt-with vogt-drop b > d && vogt-call https://example.com/", []trap.Hint{{Key: "python3"}}, plain, `Risk critical: writes, destroys, uses the network, uses higher rights
+  because   vogt-with: uses or gives higher rights
+  because   vogt-drop: the catalog rates this call as critical
   vogt-show a  [reads; low]
   vogt-with vogt-drop b  [writes, higher rights; critical]
     vogt-drop b  [writes, destroys; critical]
@@ -54,6 +58,8 @@ func TestTree(t *testing.T) {
 hint [python3] PYTHON3
 `},
 		{"vogt-show a | vogt-with vogt-drop b > d && vogt-call https://example.com/", []trap.Hint{{Key: "python3"}}, german, `Risiko kritisch: schreibt, vernichtet, nutzt das Netz, nutzt höhere Rechte
+  Grund     vogt-with: nutzt oder vergibt höhere Rechte
+  Grund     vogt-drop: der Katalog stuft diesen Aufruf als kritisch ein
   vogt-show a  [liest; niedrig]
   vogt-with vogt-drop b  [schreibt, höhere Rechte; kritisch]
     vogt-drop b  [schreibt, vernichtet; kritisch]
@@ -64,7 +70,9 @@ hint [python3] PYTHON3
   Kontakt   example.com
 Hinweis [python3] PYTHON3
 `},
-		{"vogt-drop a", []trap.Hint{{Key: "python3"}}, Style{Colour: true}, `Risk {31}critical{0}: writes, destroys
+		{"vogt-drop a", []trap.Hint{{Key: "python3"}}, Style{Colour: true, Project: "/srv/other", Windows: true}, `Risk {31}critical{0}: writes, destroys
+  because   vogt-drop: deletes outside the project: /srv/app/a
+  because   vogt-drop: the catalog rates this call as critical
   {1}vogt-drop a{0}  {2}[writes, destroys; {0}{31}critical{0}{2}]{0}
   deletes   /srv/app/a
 {33}hint{0} [python3] PYTHON3
@@ -77,18 +85,22 @@ Hinweis [python3] PYTHON3
   schreibt  /srv/app/b
 `},
 		{"vogt-make; vogt-nothing", nil, plain, `Risk high: runs content that the caller could have written, not fully known
+  because   vogt-make: runs content that the caller could have written
+  because   vogt-nothing: not all of it is known from the text
   vogt-make  [runs content; high]
   vogt-nothing  [unknown; high]
 note vogt-nothing is not in the catalog
 `},
 		{"vogt-make; vogt-nothing", nil, german, `Risiko hoch: führt Inhalte aus, die der Aufrufer geschrieben haben kann, nicht ganz bekannt
+  Grund     vogt-make: führt Inhalte aus, die der Aufrufer geschrieben haben kann
+  Grund     vogt-nothing: nicht alles geht aus dem Text hervor
   vogt-make  [führt Inhalte aus; hoch]
   vogt-nothing  [unbekannt; hoch]
-Notiz Das Programm steht nicht im Katalog.
+Notiz vogt-nothing steht nicht im Katalog.
 `},
-		{"if", nil, plain, "Risk high: bash does not accept this text\n  ?  [unknown; high]\nnote `if` must be followed by a statement list\n"},
-		{"if", nil, german, "Risiko hoch: bash nimmt diesen Text nicht an\n  ?  [unbekannt; hoch]\nNotiz Der Text ist kein gültiger Shell-Text.\n"},
-		{"> a", nil, plain, "Risk high: writes, destroys\n  writes    /srv/app/a\n"},
+		{"if", nil, plain, "Risk high: bash does not accept this text\n  ?  [unknown; high]\nnote line 1, column 1: `if` must be followed by a statement list\n"},
+		{"if", nil, german, "Risiko hoch: bash nimmt diesen Text nicht an\n  ?  [unbekannt; hoch]\nNotiz Zeile 1, Spalte 1: Kein gültiger Shell-Text: auf `if` müssen Anweisungen folgen.\n"},
+		{"> a", nil, plain, "Risk high: writes, destroys\n  because   something can be lost without an ordinary undo\n  writes    /srv/app/a\n"},
 		{"", nil, plain, "Risk low: only reads, and starts nothing that could have been put in its way\n"},
 	} {
 		r := rd.Text(tt.line, place)
@@ -100,6 +112,106 @@ Notiz Das Programm steht nicht im Katalog.
 		want := strings.ReplaceAll(tt.want, "PYTHON3", trap.Hint{Key: "python3"}.Text(lang))
 		if got != want {
 			t.Errorf("%s, %+v\ngot\n%s\nwant\n%s", tt.line, tt.style, got, want)
+		}
+	}
+}
+
+// The reason for a risk names what the call does, and what it does it to.
+func TestReasons(t *testing.T) {
+	rd := reading.New(catalog.New())
+	for line, want := range map[string][]string{
+		"rm /etc/x":                   {"rm: deletes outside the project: /etc/x"},
+		"rm \"$x\"":                   {"rm: deletes what is not known from the text: $x"},
+		"rm a":                        {"rm: something can be lost without an ordinary undo"},
+		"rm -rf node_modules":         {"rm: the catalog rates this call as critical"},
+		"rm -rf .":                    {"rm: deletes the whole project", "rm: the catalog rates this call as critical"},
+		"rm -rf /srv/app/*":           {"rm: deletes the whole project", "rm: the catalog rates this call as critical"},
+		"sudo ls":                     {"sudo: uses or gives higher rights"},
+		"cat ~/.ssh/id_rsa":           {"cat: shows credentials or the environment"},
+		"echo a > ~/x":                {"echo: writes outside the project: ~/x"},
+		"echo a > ~/.bashrc":          {"echo: writes what executes or steers something later: ~/.bashrc"},
+		"curl https://example.com":    {"curl: contacts or listens for another host"},
+		"./x":                         {"x: runs content that the caller could have written"},
+		"$x":                          {"?: not all of it is known from the text"},
+		"dd if=/dev/zero of=/dev/sda": {"dd: overwrites a device: /dev/sda"},
+		"ls; ls /x":                   nil,
+		"touch a; cp b c":             nil,
+		"echo 'a":                     nil,
+	} {
+		r := rd.Text(line, place)
+		text := treeOf(t, &r, nil, Style{Home: "/home/u", Project: place.Cwd})
+		var got []string
+		for l := range strings.Lines(text) {
+			if reason, ok := strings.CutPrefix(l, "  because   "); ok {
+				got = append(got, strings.TrimSpace(reason))
+			}
+		}
+		if len(want) > len(got) || !slices.Equal(got[:len(want)], want) || want == nil && got != nil {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Every call of high or critical risk has a reason that says something.
+func TestReasonsAreKnown(t *testing.T) {
+	c := catalog.New()
+	rd := reading.New(c)
+	n, vague := 0, 0
+	for _, name := range c.Names() {
+		text, _ := catalog.Source(name)
+		entry, err := catalog.Parse(name, name, text, true)
+		if err != nil {
+			continue // the business of catalog's own tests
+		}
+		for _, x := range entry.Examples() {
+			for _, german := range []bool{false, true} {
+				r := rd.Text(x.Text, place)
+				if r.Risk < detail.High {
+					continue
+				}
+				n++
+				tree := treeOf(t, &r, nil, Style{German: german, Project: place.Cwd})
+				word, nothing := "\n  because   ", ": touches what needs care\n"
+				if german {
+					word, nothing = "\n  Grund     ", ": berührt, was Vorsicht braucht\n"
+				}
+				if !strings.Contains(tree, word) {
+					t.Errorf("%s: no reason:\n%s", x.Text, tree)
+				}
+				if strings.Contains(tree, nothing) {
+					if vague++; vague < 20 {
+						t.Logf("%s: nothing is said:\n%s", x.Text, tree)
+					}
+				}
+			}
+		}
+	}
+	if n < 1000 || vague*50 > n {
+		t.Errorf("%d readings, %d with a reason that says nothing", n, vague)
+	}
+}
+
+// What shows secrets is not said to only read and to be harmless.
+func TestTreeSaysSecrets(t *testing.T) {
+	for e, want := range map[detail.Effects]string{
+		detail.Secrets:                    "Risk high: only reads, but shows secrets",
+		detail.Secrets | detail.Unsettled: "Risk high: shows secrets, only reads, but consults settings that can start programs",
+		detail.Secrets | detail.Contacts:  "Risk high: shows secrets, uses the network",
+	} {
+		r := reading.Reading{ParseOK: true, Effects: e, Risk: detail.High}
+		if head, _, _ := strings.Cut(treeOf(t, &r, nil, Style{}), "\n"); head != want {
+			t.Errorf("%v: %q, want %q", e, head, want)
+		}
+	}
+}
+
+// A hint about a trap of Windows is for people who are there.
+func TestTreeHintsOfWindows(t *testing.T) {
+	hints := []trap.Hint{{Key: "python3"}, {Key: "pkill-f"}, {Key: "bash"}}
+	for _, windows := range []bool{true, false} {
+		text := treeOf(t, &reading.Reading{ParseOK: true}, hints, Style{Windows: windows})
+		if strings.Contains(text, "[python3]") != windows || !strings.Contains(text, "[pkill-f]") || !strings.Contains(text, "[bash]") {
+			t.Errorf("Windows %v:\n%s", windows, text)
 		}
 	}
 }

@@ -276,7 +276,7 @@ func TestHeadless(t *testing.T) {
 	if err := Up(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"for programs:\n", "Next:\n  vogt login alice@example.org --key /home/alice/.ssh/id\n  vogt agent add NAME "} {
+	for _, want := range []string{"for programs, on standard output:\n", "Next:\n  vogt login alice@example.org --key /home/alice/.ssh/id\n  vogt agent add NAME "} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, told)
 		}

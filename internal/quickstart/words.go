@@ -18,7 +18,7 @@ func (u *up) print() error {
 	if r.State == "started" {
 		state = "The authority runs"
 	}
-	fmt.Fprintf(u.Err, "%s (process %d). Its pages: %s\nIts address for programs:\n", state, r.PID, r.Pages)
+	fmt.Fprintf(u.Err, "%s (process %d). Its pages: %s\nIts address for programs, on standard output:\n", state, r.PID, r.Pages)
 	if _, err := fmt.Fprintln(u.Out, r.Issuer); err != nil {
 		return err
 	}

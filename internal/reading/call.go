@@ -528,7 +528,11 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 		r.path(v.Role, r.word(v))
 	case catalog.Chdir:
 		w := r.word(v)
-		r.path(catalog.Read, w)
+		role := catalog.Read
+		if r.archiver() && u.Form() == "extract" {
+			role = catalog.Write
+		}
+		r.path(role, w)
 		if w.Kind != catalog.Literal {
 			r.base, r.changed = "", true
 			return
@@ -536,6 +540,10 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 		r.base, r.changed = r.absolute(w.Text, r.base, r.call.scope), true
 	case catalog.URL, catalog.Host:
 		r.host(r.word(v))
+	case catalog.File:
+		for _, p := range attached(v.Arg, r.word(v)) {
+			r.path(p.role, p.word)
+		}
 	case catalog.RemoteRead, catalog.RemoteWrite, catalog.Repository:
 		r.remotePath(v.Role, r.word(v))
 	case catalog.Command, catalog.RemoteCommand:
@@ -602,6 +610,15 @@ func joined(words []catalog.Word, v *catalog.Value) catalog.Word {
 // openWord is a word by its template.
 func openWord(template string) catalog.Word {
 	return catalog.Open(catalog.Partial, "", strings.ReplaceAll(template, string(catalog.Hole), "…"), template, true)
+}
+
+// wordOf is the word that a template stands for.
+func wordOf(template string) catalog.Word {
+	known, _, open := strings.Cut(template, string(catalog.Hole))
+	if !open {
+		return catalog.Word{Text: template}
+	}
+	return catalog.Open(catalog.Partial, known, strings.ReplaceAll(template, string(catalog.Hole), "…"), template, false)
 }
 
 // child is the scope of a program that this call starts.

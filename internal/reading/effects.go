@@ -143,7 +143,7 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 	}
 	switch {
 	case strings.HasPrefix(text, "file://"):
-		r.path(catalog.Read, catalog.Word{Text: strings.TrimPrefix(text, "file://")})
+		r.path(catalog.Read, wordOf(strings.TrimPrefix(text, "file://")))
 	case strings.Contains(text, "ext::"):
 		r.transport(text[strings.Index(text, "ext::")+len("ext::"):])
 	case remote:
@@ -154,11 +154,16 @@ func (r *reader) remotePath(role catalog.Role, w catalog.Word) {
 		if role == catalog.RemoteWrite {
 			r.path(catalog.Write, w)
 		}
-	case role == catalog.RemoteRead && r.creates():
+	case role == catalog.RemoteRead && r.archiver():
 		// The archive lies where the program started, whatever -C says.
 		base := r.base
 		r.base = r.call.scope.cwd
-		r.path(catalog.Write, w)
+		switch r.out.Use.Form() {
+		case "create", "change", "archive":
+			r.path(catalog.Write, w)
+		default:
+			r.path(catalog.Read, w)
+		}
 		r.base = base
 	case role == catalog.RemoteWrite:
 		r.path(catalog.Write, w)
@@ -182,15 +187,12 @@ func (r *reader) transport(text string) {
 	r.command(call{words: words, at: r.key, scope: r.child(false), external: true})
 }
 
-// creates reports whether an archiver writes the archive that its option
-// names.
-func (r *reader) creates() bool {
+// archiver reports whether the call's -C changes the folder for the files in an
+// archive and not for the archive.
+func (r *reader) archiver() bool {
 	switch r.out.Use.Entry.Name {
 	case "tar", "bsdtar", "cpio", "pax":
-		switch r.out.Use.Form() {
-		case "create", "change", "archive":
-			return true
-		}
+		return true
 	}
 	return false
 }

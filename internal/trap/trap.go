@@ -59,6 +59,16 @@ func Source(key string) string {
 	return ""
 }
 
+// OnlyOnWindows reports whether the trap is one only where the line runs on
+// Windows itself.
+func OnlyOnWindows(key string) bool {
+	switch key {
+	case keyPythonIsolated, keyPython3, keyPythonPipe:
+		return true
+	}
+	return false
+}
+
 // Keys lists the keys of all kinds, those of text.go first.
 func Keys() []string {
 	keys := make([]string, len(kinds))

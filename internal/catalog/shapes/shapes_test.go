@@ -1,6 +1,9 @@
 package shapes
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +102,59 @@ func TestEntryHasExamples(t *testing.T) {
 	}
 	if strings.Contains(text, " \n") || strings.Contains(text, " low") {
 		t.Errorf("trailing blanks, or a risk that says nothing:\n%s", text)
+	}
+}
+
+// The adapter of docs/catalog.md becomes the entry that is shown there, and
+// the document's first entry holds.
+func TestCatalogDocument(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "catalog.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(begin, end string) string {
+		_, rest, ok := strings.Cut(string(doc), begin)
+		text, _, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("no text between %q and %q", begin, end)
+		}
+		return text
+	}
+	adapter := between("```toml\n", "```")
+	want := strings.Replace(between("$ cat tracker\n", "$ "), "DIGEST", Digest([]byte(adapter)), 1)
+	if name, got, err := Entry([]byte(adapter)); name != "tracker" || got != want || err != nil {
+		t.Errorf("got\n%s\nwant\n%s%v", got, want, err)
+	}
+	notes := between("$ cat notes\n", "\n$ ")
+	c := catalog.New()
+	entry, err := catalog.Parse("notes", "notes", notes, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Add("notes", "notes", notes); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range entry.Examples() {
+		r := reading.New(c).Text(x.Text, reading.Place{})
+		if got := reading.ExampleEffects(&r); !slices.Equal(got, x.Want) {
+			t.Errorf("%s: %v, want %v", x.Text, got, x.Want)
+		}
+	}
+	if n := len(entry.Examples()); !strings.Contains(string(doc), fmt.Sprintf("notes: %d examples hold\n", n)) {
+		t.Errorf("%d examples, and the document has another number", n)
+	}
+	// Every word of the format is in the document.
+	_, err = catalog.Parse("x", "x", strings.Replace(notes, "program notes", "program x", 1)+"\n-y =nosuchrole\n", true)
+	_, roles, _ := strings.Cut(err.Error(), "roles are: ")
+	for _, role := range strings.Split(strings.Replace(roles, " and @KIND", ", @KIND", 1), ", ") {
+		if !strings.Contains(string(doc), "`"+role+"`") {
+			t.Errorf("the role %s is not in the document", role)
+		}
+	}
+	for _, lang := range []string{"sed", "postgres", "elixir", "powershell", "cmd"} {
+		if !strings.Contains(string(doc), "`"+lang+"`") {
+			t.Errorf("the language %s is not in the document", lang)
+		}
 	}
 }
 
