@@ -51,8 +51,10 @@ var roleNames = [...]string{
 	File: "file", Code: "code", Setting: "setting", Thing: "@", List: "list",
 }
 
-// Attachments are the ways in which a word of the role File holds a path.
-var Attachments = []string{"at", "name-at", "form", "assign", "pair", "item", "url", "cookie", "volume", "mount"}
+// Attachments returns the ways in which a word of the role File holds a path.
+func Attachments() []string {
+	return []string{"at", "name-at", "form", "assign", "pair", "item", "url", "cookie", "volume", "mount"}
+}
 
 // String returns the role's name in the format.
 func (r Role) String() string {

@@ -481,8 +481,8 @@ func (p *parser) role(text string) (roleSpec, error) {
 		if (role == Code || role == Setting || role == File) != hasArg || hasArg && arg == "" {
 			return roleSpec{}, p.errorf("role %q: `code`, `setting` and `file` have a name after a colon, the others have none", clip(text))
 		}
-		if role == File && !slices.Contains(Attachments, arg) {
-			return roleSpec{}, p.errorf("role %q: a path is in a word by one of %s", clip(text), strings.Join(Attachments, ", "))
+		if role == File && !slices.Contains(Attachments(), arg) {
+			return roleSpec{}, p.errorf("role %q: a path is in a word by one of %s", clip(text), strings.Join(Attachments(), ", "))
 		}
 		return roleSpec{role, arg}, nil
 	}
@@ -508,7 +508,7 @@ func roleList() string {
 		case Role(r) == Setting:
 			names = append(names, n+":GROUP")
 		case Role(r) == File:
-			for _, way := range Attachments {
+			for _, way := range Attachments() {
 				names = append(names, n+":"+way)
 			}
 		default:

@@ -597,7 +597,7 @@ func TestRoles(t *testing.T) {
 		case Code, Setting:
 			name += ":a"
 		case File:
-			name += ":" + Attachments[0]
+			name += ":" + Attachments()[0]
 		case Thing:
 			name += "a"
 		}

@@ -25,6 +25,7 @@ var german = map[string]string{
 	"comment":           "Ein Kommentar endet mit einem Rückstrich: Für bash ist die nächste Zeile ein Befehl.",
 	"completion":        "Es werden Befehle benannt, die die Shell später ausführt.",
 	"control":           "Ein Steuerzeichen kann verbergen oder ändern, was angezeigt wird.",
+	"dash":              "Ein typografischer Strich steht, wo eine Option beginnen soll.",
 	"delimiter":         "Wo das Here-Dokument endet, ist nicht bekannt.",
 	"enable-f":          "„enable -f“ lädt Code in die Shell.",
 	"enable-n":          "„enable -n“ lässt den Namen eines eingebauten Befehls ein Programm bedeuten.",

@@ -95,7 +95,7 @@ func translated(list []sentence, text string, lang trap.Language, show func(stri
 // aboutSigns are the problems whose first part is a sign.
 func aboutSigns(key string) bool {
 	switch key {
-	case "bidi", "blank", "control", "invisible", "mixed-script", "quote":
+	case "bidi", "blank", "control", "dash", "invisible", "mixed-script", "quote":
 		return true
 	}
 	return false

@@ -29,6 +29,7 @@ var sentences = map[string][]sentence{
 		{"the text holds characters that shells treat differently", "Der Text enthält Zeichen, die Shells verschieden behandeln."},
 	},
 	"coproc":    {{"what follows coproc is not what it seems to be", "Was hinter coproc steht, ist nicht, was es zu sein scheint."}},
+	"dash":      {{"%1 is no dash that begins an option", "%1 ist kein Strich, mit dem eine Option beginnt."}},
 	"delimiter": {{"the end of the here-document is not known", "Wo das Here-Dokument endet, ist nicht bekannt."}},
 	"enable-f":  {{"enable -f loads code into the shell", "„enable -f“ lädt Code in die Shell."}},
 	"enable-n":  {{"enable -n makes a builtin's name mean a program", "„enable -n“ lässt den Namen eines eingebauten Befehls ein Programm bedeuten."}},

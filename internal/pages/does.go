@@ -7,7 +7,9 @@ import (
 	"vogt/internal/audit/mask"
 	"vogt/internal/catalog"
 	"vogt/internal/detail"
+	"vogt/internal/explain"
 	"vogt/internal/reading"
+	"vogt/internal/trap"
 )
 
 // How much of what a request would do a card shows before "all on one page",
@@ -32,7 +34,7 @@ type doesView struct {
 	MoreCalls int
 	Lists     []listView
 	Open      bool // further files are touched that are not known
-	Notes     []noteView
+	Notes     []string
 	MoreNotes int
 }
 
@@ -57,16 +59,9 @@ type listView struct {
 	More   int
 }
 
-// noteView is something that a person should know. Reading writes English;
-// Foreign tells that the page's language has no words of its own for it.
-type noteView struct {
-	Text    string
-	Foreign bool
-}
-
 // doesOf prepares a reading of argv; whole lifts the limits of a first view.
 // Notes are translated by their keys where the catalog has them.
-func doesOf(r *reading.Reading, argv []string, notes map[string]string, whole bool) *doesView {
+func doesOf(r *reading.Reading, argv []string, notes trap.Language, whole bool) *doesView {
 	if r == nil {
 		return &doesView{Unread: true}
 	}
@@ -186,13 +181,12 @@ func callText(c *reading.Call, hidden *strings.Replacer, most int) string {
 }
 
 // notesOf are the texts of problems in the page's language, each once.
-func notesOf(problems []reading.Problem, words map[string]string, hidden *strings.Replacer, most int) (out []noteView, more int) {
+func notesOf(problems []reading.Problem, lang trap.Language, hidden *strings.Replacer, most int) (out []string, more int) {
 	for _, p := range problems {
-		n := noteView{Text: words[p.Key]}
-		if n.Text == "" {
-			head, _ := cut(p.Text, lineMasked)
-			n = noteView{Text: shortened(maskedText(hidden.Replace(head)), noteShown), Foreign: words != nil}
-		}
+		// Masked first: the note repeats what it finds in the text.
+		head, _ := cut(p.Text, lineMasked)
+		p.Text = maskedText(hidden.Replace(head))
+		n := shortened(explain.Note(p, lang), noteShown)
 		switch {
 		case slices.Contains(out, n):
 		case len(out) == most:

@@ -13,6 +13,7 @@ import (
 	"vogt/internal/detail"
 	"vogt/internal/explain"
 	"vogt/internal/reading"
+	"vogt/internal/trap"
 )
 
 // outline writes a tree of calls in one line: what is started stands in
@@ -33,7 +34,7 @@ func outline(calls []*callView) string {
 }
 
 func TestDoes(t *testing.T) {
-	does := func(argv ...string) *doesView { return doesOf(read(t, argv...), argv, nil, false) }
+	does := func(argv ...string) *doesView { return doesOf(read(t, argv...), argv, trap.English, false) }
 	for _, c := range []struct {
 		argv []string
 		want string
@@ -75,7 +76,7 @@ func TestDoes(t *testing.T) {
 	if d := does("sh", "-c", "echo (x"); len(d.Calls) != 1 || len(d.Calls[0].Starts) != 1 || !d.Calls[0].Starts[0].Unknown || d.Calls[0].Starts[0].Text != "" {
 		t.Errorf("a text that is none is shown as %s", outline(d.Calls))
 	}
-	if d := doesOf(nil, []string{"ls"}, nil, false); !d.Unread || d.Calls != nil {
+	if d := doesOf(nil, []string{"ls"}, trap.English, false); !d.Unread || d.Calls != nil {
 		t.Errorf("what cannot be read is shown as %+v", d)
 	}
 }
@@ -137,7 +138,7 @@ func TestDoesMasks(t *testing.T) {
 			t.Errorf("%q: the command shows it all, so the test shows nothing", argv)
 		}
 		for _, whole := range []bool{false, true} {
-			d := doesOf(read(t, argv...), argv, nil, whole)
+			d := doesOf(read(t, argv...), argv, trap.English, whole)
 			if text := fmt.Sprintf("%s %v %v", outline(d.Calls), d.Lists, d.Notes); strings.Contains(text, secret) || !strings.Contains(text, mask.Mark) {
 				t.Errorf("%q is shown as %s", argv, text)
 			}
@@ -153,7 +154,7 @@ func TestDoesMasks(t *testing.T) {
 		{"PASSWORD=`rm -rf /srv/x`; ls", []string{"PASSWORD=`rm -rf /srv/x`", "/srv/x"}}, // what runs
 	} {
 		argv := []string{"sh", "-c", c.script}
-		d := doesOf(read(t, argv...), argv, nil, false)
+		d := doesOf(read(t, argv...), argv, trap.English, false)
 		text := fmt.Sprintf("%s %v %v", outline(d.Calls), d.Lists, d.Notes)
 		for _, s := range c.shown {
 			if !strings.Contains(text, s) {
@@ -202,7 +203,7 @@ func TestDoesIsLimited(t *testing.T) {
 			}
 		}
 		for _, note := range d.Notes {
-			n += len(note.Text)
+			n += len(note)
 		}
 		return n, calls
 	}
@@ -224,7 +225,7 @@ func TestDoesIsLimited(t *testing.T) {
 	} {
 		r := read(t, argv...)
 		for whole, most := range map[bool]int{false: 20_000, true: 3_000_000} {
-			d := doesOf(r, argv, nil, whole)
+			d := doesOf(r, argv, trap.English, whole)
 			bytes, calls := size(d)
 			if bytes > most {
 				t.Errorf("%s, whole %t: %d bytes", name, whole, bytes)
@@ -272,17 +273,20 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestNotes: a note is in the page's language where that has words for it,
-// each once, and else says that it is English.
+// TestNotes: a note is in the page's language, with what it says of the command
+// masked, and each once.
 func TestNotes(t *testing.T) {
-	none := strings.NewReplacer()
-	problems := []reading.Problem{{Key: "known", Text: "one"}, {Key: "known", Text: "two"}, {Key: "new", Text: "three"}, {Key: "new", Text: "four"}}
-	got, more := notesOf(problems, map[string]string{"known": "bekannt"}, none, 2)
-	if want := []noteView{{"bekannt", false}, {"three", true}}; !slices.Equal(got, want) || more != 1 {
-		t.Errorf("%+v, %d more", got, more)
+	hidden := strings.NewReplacer("hunter2", "•••")
+	problems := []reading.Problem{
+		{Key: "not-in-catalog", Text: "frob is not in the catalog"}, {Key: "not-in-catalog", Text: "frob is not in the catalog"},
+		{Key: "not-in-catalog", Text: "hunter2 is not in the catalog"}, {Key: "not-in-catalog", Text: "three is not in the catalog"},
 	}
-	if got, _ := notesOf(problems, nil, none, 9); len(got) != 4 || got[0] != (noteView{"one", false}) {
-		t.Errorf("in English: %+v", got)
+	got, more := notesOf(problems, trap.German, hidden, 2)
+	if want := []string{"frob steht nicht im Katalog.", "••• steht nicht im Katalog."}; !slices.Equal(got, want) || more != 1 {
+		t.Errorf("%q, %d more", got, more)
+	}
+	if got, _ := notesOf(problems, trap.English, hidden, 9); len(got) != 3 || got[0] != "frob is not in the catalog" {
+		t.Errorf("in English: %q", got)
 	}
 }
 

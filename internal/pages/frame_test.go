@@ -812,7 +812,7 @@ func TestCardShowsWhatItWouldDo(t *testing.T) {
 		t.Errorf("the head says %q", text)
 	}
 	german := bare(section(t, s.get(path+"?lang=de").body, "Was es tun würde"))
-	for _, c := range []string{"von Vogt selbst gelesen", "liest", "höhere Rechte", "vernichtet", "unbekannt", "Löscht/srv/cache", "Das Programm steht nicht im Katalog."} {
+	for _, c := range []string{"von Vogt selbst gelesen", "liest", "höhere Rechte", "vernichtet", "unbekannt", "Löscht/srv/cache", "no-such-program-here steht nicht im Katalog."} {
 		if !strings.Contains(german, c) {
 			t.Errorf("in German it does not show %q: %s", c, german)
 		}

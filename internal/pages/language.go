@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vogt/internal/explain"
+	"vogt/internal/trap"
 )
 
 // languages are the catalogs, the first is the fallback.
@@ -24,9 +24,8 @@ type message struct {
 type language struct {
 	tag      string
 	messages map[string]message
-	// notes are what reading says of a command, by its keys; nil for English,
-	// which reading writes by itself.
-	notes    map[string]string
+	// notes is the language of what reading says of a command.
+	notes    trap.Language
 	months   []string
 	weekdays []string // from Sunday
 }
@@ -57,7 +56,9 @@ func loadLanguage(files fs.FS, tag string) (*language, error) {
 		}
 		l.messages[key] = message{zero: forms.Zero, one: forms.One, other: forms.Other}
 	}
-	l.notes = explain.Notes(tag)
+	if tag == "de" {
+		l.notes = trap.German
+	}
 	l.months = strings.Fields(l.messages["months"].other)
 	l.weekdays = strings.Fields(l.messages["weekdays"].other)
 	if len(l.months) != 12 || len(l.weekdays) != 7 {

@@ -73,7 +73,7 @@ func TestAttached(t *testing.T) {
 		}
 	}
 	// Each way that the format has is read.
-	for _, way := range catalog.Attachments {
+	for _, way := range catalog.Attachments() {
 		any := false
 		for _, word := range []string{"@f", "n=@f", "f", "file://f", "/f:/g", "type=bind,src=f"} {
 			any = any || len(attached(way, catalog.Word{Text: word})) > 0

@@ -13,8 +13,10 @@ import (
 )
 
 // inspect reports characters that make a text look like another one. They
-// have no effect on what is read.
-func (w *walker) inspect(text string) {
+// have no effect on what is read. odd says that there are signs that look like
+// those of a shell, which are data inside quotes: where they stand is known
+// once the text is parsed.
+func (w *walker) inspect(text string) (odd bool) {
 	plainText := true
 	for i := 0; i < len(text); i++ {
 		if c := text[i]; c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
@@ -23,7 +25,7 @@ func (w *walker) inspect(text string) {
 		}
 	}
 	if plainText {
-		return
+		return false
 	}
 	inWord, latin, other, at := false, false, rune(0), 0
 	flush := func() {
@@ -42,10 +44,8 @@ func (w *walker) inspect(text string) {
 			w.problem(i, "invisible", fmt.Sprintf("U+%04X is not visible", r))
 		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			w.problem(i, "control", fmt.Sprintf("the control character U+%04X may hide or change what is shown", r))
-		case unicode.Is(unicode.Zs, r) && r != ' ':
-			w.problem(i, "blank", fmt.Sprintf("U+%04X looks like a blank but does not separate words", r))
-		case strings.ContainsRune("“”„‟‘’‚‛«»", r):
-			w.problem(i, "quote", fmt.Sprintf("%q is no quote for a shell", r))
+		case r >= utf8.RuneSelf && signOf(r) != noSign:
+			odd = true
 		}
 		if !unicode.IsLetter(r) {
 			flush()
@@ -62,6 +62,91 @@ func (w *walker) inspect(text string) {
 		}
 	}
 	flush()
+	return odd
+}
+
+// sign is a character that looks like one that means something to a shell.
+type sign int
+
+const (
+	noSign sign = iota
+	quoteSign
+	blankSign
+	dashSign
+)
+
+func signOf(r rune) sign {
+	switch {
+	case unicode.Is(unicode.Zs, r) && r != ' ':
+		return blankSign
+	case strings.ContainsRune("“”„‟‘’‚‛«»", r):
+		return quoteSign
+	case r >= 0x2010 && r <= 0x2015 || r == 0x2212:
+		return dashSign
+	}
+	return noSign
+}
+
+// signs reports the signs in a text of which nothing is known to be quoted.
+func (w *walker) signs(text string, at int) {
+	for i, r := range text {
+		w.sign(r, at+i)
+	}
+}
+
+func (w *walker) sign(r rune, at int) {
+	switch signOf(r) {
+	case quoteSign:
+		w.problem(at, "quote", fmt.Sprintf("%q is no quote for a shell", r))
+	case blankSign:
+		w.problem(at, "blank", fmt.Sprintf("U+%04X looks like a blank but does not separate words", r))
+	}
+}
+
+// unquotedSigns reports the signs that stand outside quotes, comments and
+// here-documents.
+func (w *walker) unquotedSigns(file *syntax.File) {
+	var visit func(n syntax.Node) bool
+	nested := func(parts []syntax.WordPart) {
+		for _, p := range parts {
+			switch p.(type) {
+			case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp:
+				syntax.Walk(p, visit)
+			}
+		}
+	}
+	visit = func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.SglQuoted, *syntax.Comment:
+			return false
+		case *syntax.DblQuoted:
+			nested(n.Parts)
+			return false
+		case *syntax.Redirect:
+			if n.Word != nil {
+				syntax.Walk(n.Word, visit)
+			}
+			if n.Hdoc != nil {
+				nested(n.Hdoc.Parts)
+			}
+			return false
+		case *syntax.CallExpr:
+			for i, word := range n.Args {
+				if i == 0 || len(word.Parts) == 0 {
+					continue
+				}
+				if lit, ok := word.Parts[0].(*syntax.Lit); ok {
+					if r, _ := utf8.DecodeRuneInString(lit.Value); signOf(r) == dashSign {
+						w.problem(int(lit.Pos().Offset()), "dash", fmt.Sprintf("%q is no dash that begins an option", r))
+					}
+				}
+			}
+		case *syntax.Lit:
+			w.signs(n.Value, int(n.Pos().Offset()))
+		}
+		return true
+	}
+	syntax.Walk(file, visit)
 }
 
 // differences marks what the parser and bash read differently.

@@ -140,7 +140,7 @@ func New(c *catalog.Catalog) *Reader {
 func (rd *Reader) Text(text string, at Place) Reading {
 	n := rd.begin(at)
 	r, w := &n.reading, &n.walker
-	w.inspect(text)
+	odd := w.inspect(text)
 	if len(text) > MaxText {
 		w.problem(MaxText, "too-long", fmt.Sprintf("the text has %d bytes, more than %d are not read", len(text), MaxText))
 		w.unknownText(text)
@@ -150,6 +150,9 @@ func (rd *Reader) Text(text string, at Place) Reading {
 	switch {
 	case err != nil:
 		w.parseProblem(err)
+		if odd {
+			w.signs(text, 0) // likely the cause
+		}
 		w.unknownText(text)
 	case strings.IndexByte(text, 0) >= 0:
 		w.problem(strings.IndexByte(text, 0), "nul", "the text holds a NUL byte, which shells drop or stop at")
@@ -157,6 +160,9 @@ func (rd *Reader) Text(text string, at Place) Reading {
 	default:
 		r.ParseOK, r.File = true, parsed.file
 		w.differences(text)
+		if odd {
+			w.unquotedSigns(parsed.file)
+		}
 		w.stmtsOf(parsed, &n.scope, 0)
 	}
 	return rd.end(n)
