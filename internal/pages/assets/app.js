@@ -151,18 +151,20 @@ async function refused(f, e) {
 
 // closed shows the answered card in the place of the open one.
 async function closed(f) {
-  await redraw(f.dataset.page);
-  $("#outcome")?.focus();
+  await redraw(f.dataset.page, () => $("#outcome")?.focus());
 }
 
-// redraw puts the card as it is now in the place of the open one.
-async function redraw(page) {
+// redraw puts the card as it is now in the place of the open one. shown is
+// called as soon as it is there, before anything further may change it.
+async function redraw(page, shown) {
   const note = $("#note")?.value, pane = $("#pane");
   if (pane) {
     swapPane(await load(pageOf(pane.dataset.card)));
+    shown?.();
     await sync();
   } else {
     swapPage(await load(page));
+    shown?.();
   }
   if (note && $("#note")) $("#note").value = note;
 }
