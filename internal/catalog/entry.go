@@ -198,6 +198,7 @@ type section struct {
 	options  map[string]*option
 	families []*option // -f*, -#, if=
 	forms    []form
+	undashed bool // an option or family does not begin with a dash
 
 	scopes     []*section // where its options come from, nearest first
 	scopesOnce sync.Once

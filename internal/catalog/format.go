@@ -429,6 +429,7 @@ func (p *parser) option(s *section, line string) error {
 }
 
 func (p *parser) addOption(s *section, name string, o *option) error {
+	s.undashed = s.undashed || name[0] != '-'
 	if name == "-#" || len(name) > 1 && (strings.HasSuffix(name, "*") || strings.HasSuffix(name, "=")) {
 		s.families = append(s.families, &option{names: []string{name}, line: o.line, mode: o.mode, values: o.values, ends: o.ends, clauses: o.clauses})
 		return nil

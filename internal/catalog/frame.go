@@ -767,6 +767,9 @@ func (f *frame) mayBegin(text string) bool {
 		text = lowerASCII(text)
 	}
 	for _, s := range f.scopes {
+		if text[0] != '-' && !s.undashed {
+			continue
+		}
 		for name := range s.options {
 			if len(name) > 2 && strings.HasPrefix(name, text) || len(name) > 1 && name[0] != '-' && strings.HasPrefix(name, text) {
 				return true

@@ -3,6 +3,7 @@ package catalog
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -190,6 +191,10 @@ type Class struct {
 	Documentation bool   // it is documentation of the system
 }
 
+// maxClassified is the longest path that is compared with patterns, in bytes. A
+// longer one may be anything.
+const maxClassified = 1024
+
 // Classify returns what is known of a file. path is absolute and cleaned, or
 // begins with ~; home may be empty.
 func (c *Catalog) Classify(path, home string) Class {
@@ -266,7 +271,17 @@ func (x *pathIndex) put(m map[string]int32, key string, n int32) {
 
 func (x *pathIndex) classify(path, home string) Class {
 	var c Class
+	if len(path) > maxClassified {
+		return Class{Sink: "system", Credential: true}
+	}
+	var tried [32]int32 // an answer does not change when a segment comes again
+	count := 0
 	try := func(n int32) {
+		if n == 0 || slices.Contains(tried[:min(count, len(tried))], n) {
+			return
+		}
+		tried[count%len(tried)] = n
+		count++
 		for ; n != 0; n = x.next[n-1] {
 			if p := &x.all[n-1]; !c.has(p.kind) && Match(p.glob, path, home) {
 				c.set(p.kind)

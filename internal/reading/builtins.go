@@ -205,7 +205,7 @@ func (r *reader) trap() {
 			r.unknown(0, "trap", "the trap runs between later commands and may change what they mean")
 		}
 	}
-	s := r.call.scope.sub()
+	s := r.fork(r.call.scope)
 	s.via, s.depth = "trap", s.depth+1
 	s.calls = append(s.calls[:len(s.calls):len(s.calls)], "\x00trap")
 	// It runs later, when everything may have changed.
@@ -754,6 +754,11 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		}
 		call.Words = append(call.Words, word)
 		if strings.HasPrefix(word.Text, "-") || strings.HasPrefix(word.Text, "+") {
+			if len(flags) > maxFlags {
+				call.Effects |= detail.Opaque
+				w.problem(at, "open-declaration", "there are more flags than are read")
+				return
+			}
 			flags += word.Text
 			nameref = nameref || word.Text[0] == '-' && strings.Contains(word.Text, "n")
 			return
@@ -829,6 +834,9 @@ func listsValues(c *syntax.DeclClause, variant, flags string) bool {
 	}
 	return all && (variant != "readonly" || flags == "")
 }
+
+// maxFlags is how many bytes of flags one declaration may have.
+const maxFlags = 256
 
 func localOf(name string, s *scope) local { return local{name, s.lookup(name)} }
 

@@ -90,7 +90,7 @@ func (w *walker) assignsHere(words []catalog.Word, s *scope) bool {
 // temporarily reads a command with assignments that count in this shell.
 // Whether they stay differs between shells: afterwards both is possible.
 func (w *walker) temporarily(assigns []*syntax.Assign, e expanded, red *redirections, s *scope, at int) {
-	before := s.sub()
+	before := w.fork(s)
 	w.quiet++ // their words were walked before
 	for _, a := range assigns {
 		w.assign(a, s)
@@ -101,7 +101,7 @@ func (w *walker) temporarily(assigns []*syntax.Assign, e expanded, red *redirect
 	w.quiet--
 	w.command(call{words: e.words, offsets: e.offsets, at: at, scope: s, red: red})
 	if len(e.words) > 0 {
-		s.join(before)
+		w.join(s, before)
 	}
 }
 
@@ -136,7 +136,11 @@ func (w *walker) command(c call) {
 		}
 		return
 	}
-	if !w.step() {
+	n := 1
+	if s.depth > 0 {
+		n += len(c.words) / 4 // the words of what started it, once more
+	}
+	if !w.work(n) {
 		return
 	}
 	if s.depth > maxDepth {
@@ -538,6 +542,9 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 			return
 		}
 		r.base, r.changed = r.absolute(w.Text, r.base, r.call.scope), true
+		if len(r.base) > maxPath {
+			r.base = ""
+		}
 	case catalog.URL, catalog.Host:
 		r.host(r.word(v))
 	case catalog.File:
@@ -896,7 +903,7 @@ func (r *reader) split(u *catalog.Use, v *catalog.Value) {
 	c := *r.call
 	c.words, c.offsets, c.at = words, nil, r.call.offset(v.Word)
 	inner := reader{walker: r.walker, call: &c, out: r.out, key: r.key, stdin: r.stdin, base: r.base, changed: r.changed}
-	c.scope = r.call.scope.sub()
+	c.scope = r.fork(r.call.scope)
 	c.scope.depth++
 	var use catalog.Use
 	u.Entry.InterpretTo(words, &use)

@@ -283,6 +283,14 @@ func (w *walker) rate(c *Call, s *scope) {
 		}
 	}
 	home := s.home
+	for _, list := range [][]string{c.Paths.Reads, c.Paths.Writes, c.Paths.Deletes} {
+		for _, p := range list {
+			if !w.work(max(0, len(p)-128) / 8) {
+				c.Risk = max(risk, detail.High)
+				return // the whole text is opaque
+			}
+		}
+	}
 	for _, p := range c.Paths.Reads {
 		switch class := w.catalog.Classify(p, home); {
 		case class.Credential:

@@ -136,13 +136,12 @@ func cleanAbs(p string) string {
 	return path.Clean(p)
 }
 
-// sub is a copy for a subshell: what changes there does not come back.
-func (s *scope) sub() *scope {
-	c := &scope{}
-	s.copyTo(c)
-	return c
+// size is how much there is to copy or to compare.
+func (s *scope) size() int {
+	return len(s.vars) + len(s.funcs) + len(s.alias) + len(s.env) + len(s.args)/8
 }
 
+// copyTo makes c a copy for a subshell: what changes there does not come back.
 func (s *scope) copyTo(c *scope) {
 	*c = *s
 	c.vars = cloneMap(s.vars)
@@ -162,7 +161,7 @@ func cloneMap[V any](m map[string]V) map[string]V {
 	return out
 }
 
-// join makes s what holds after either s or o.
+// join makes s what holds after either s or o. walker.join counts the work.
 func (s *scope) join(o *scope) {
 	for name, v := range s.vars {
 		s.vars[name] = v.join(o.lookup(name))

@@ -89,15 +89,31 @@ func (rd *Reader) end(n *session) Reading {
 
 // fork is a copy of a scope for a subshell, until it is released.
 func (w *walker) fork(s *scope) *scope {
-	w.work((len(s.vars) + len(s.funcs) + len(s.alias)) / 4)
+	if !w.work(s.size() / 4) {
+		// Nothing more is read: what is known no longer matters.
+		return &scope{depth: s.depth, pin: s.pin}
+	}
 	n := len(w.scopes)
 	if n == 0 {
-		return s.sub()
+		c := &scope{}
+		s.copyTo(c)
+		return c
 	}
 	c := w.scopes[n-1]
 	w.scopes = w.scopes[:n-1]
 	s.copyTo(c)
 	return c
+}
+
+// join makes s what holds after either s or o.
+func (w *walker) join(s, o *scope) {
+	n := (s.size() + o.size()) / 4
+	for name, f := range s.funcs {
+		n += len(f.bodies) * len(o.funcs[name].bodies) / 16
+	}
+	if w.work(n) {
+		s.join(o)
+	}
 }
 
 func (w *walker) release(s *scope) {
@@ -339,7 +355,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 		after := w.fork(s)
 		w.stmt(c.Y, s)
 		if after.changes != s.changes {
-			s.join(after)
+			w.join(s, after)
 		}
 		w.release(after)
 		w.output = source{kind: unknownInput, at: -1}
@@ -357,14 +373,14 @@ func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
 		}
 		if len(c.Cond) == 0 {
 			w.stmts(c.Then, other)
-			s.join(other)
+			w.join(s, other)
 			return
 		}
 		branch := w.fork(other)
 		w.stmts(c.Then, branch)
-		s.join(branch)
+		w.join(s, branch)
 	}
-	s.join(other)
+	w.join(s, other)
 }
 
 func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
@@ -379,8 +395,12 @@ func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
 			w.bashOnly(s, s.at(item.OpPos))
 			branch = w.fork(s) // the branch before may fall through
 		}
+		changes := branch.changes
 		w.stmts(item.Stmts, branch)
-		s.join(branch)
+		if branch.changes != changes || item.Op != syntax.Break || s.changes != before.changes {
+			w.join(s, branch)
+		}
+		w.release(branch)
 	}
 }
 
@@ -389,39 +409,34 @@ func (w *walker) caseClause(c *syntax.CaseClause, s *scope) {
 // own is how many changes each turn makes by itself.
 func (w *walker) loop(s *scope, own int, body func(*scope)) {
 	// Most bodies assign nothing: then one turn tells all.
-	outer, problems := w.collect, len(w.reading.Problems)
-	w.collect = &collector{}
-	first := s.sub()
+	problems, calls := len(w.reading.Problems), len(w.collect.calls)
+	first := w.fork(s)
 	before := first.changes
 	body(first)
-	calls := w.collect
-	w.collect = outer
 	if first.changes == before+own {
-		if w.quiet == 0 {
-			outer.calls = append(outer.calls, calls.calls...)
-			outer.keys = append(outer.keys, calls.keys...)
-		}
+		w.release(first)
 		return
 	}
+	w.collect.calls, w.collect.keys = w.collect.calls[:calls], w.collect.keys[:calls]
 	for _, p := range w.reading.Problems[problems:] {
 		delete(w.seen, p.Key+"\x00"+p.Text)
 	}
 	w.reading.Problems = w.reading.Problems[:problems]
 	w.quiet++
 	for range 4 {
-		turn := s.sub()
+		turn := w.fork(s)
 		body(turn)
-		merged := s.sub()
-		merged.join(turn)
+		merged := w.fork(s)
+		w.join(merged, turn)
 		if merged.equal(s) {
 			break
 		}
 		*s = *merged
 	}
 	w.quiet--
-	after := s.sub()
+	after := w.fork(s)
 	body(after)
-	s.join(after)
+	w.join(s, after)
 }
 
 func (w *walker) forClause(c *syntax.ForClause, s *scope) {
@@ -470,7 +485,7 @@ func (w *walker) forClause(c *syntax.ForClause, s *scope) {
 		})
 	default:
 		w.opaque(s.at(c.Pos()), "unknown-syntax", "this loop is not understood")
-		w.stmts(c.Do, s.sub())
+		w.stmts(c.Do, w.fork(s))
 	}
 }
 
@@ -628,7 +643,7 @@ func unescapeBackquoted(text string, quoted bool) string {
 // process walks <(…) and >(…).
 func (w *walker) process(p *syntax.ProcSubst, s *scope) {
 	out := w.output
-	sub := s.sub()
+	sub := w.fork(s)
 	if p.Op == syntax.CmdOut {
 		sub.stdin = source{kind: unknownInput, at: -1}
 	}

@@ -85,6 +85,15 @@ func (w *walker) word(word *syntax.Word, s *scope, e *expanded) {
 		return
 	}
 	if hasBrace(word) {
+		if w.steps >= maxSteps {
+			return
+		}
+		if openBraces(word) > maxOpenBraces {
+			// Taking them apart needs time that grows with the square.
+			w.opaque(s.at(word.Pos()), "braces", "the word has more braces than are read")
+			w.one(word, s, e, false)
+			return
+		}
 		for _, one := range w.braces(word, s) {
 			if w.steps >= maxSteps {
 				return
@@ -361,14 +370,14 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	if p.Param != nil {
 		name = p.Param.Value
 	}
-	if quoted {
+	if quoted && b.w.work(int(p.End().Offset()-p.Pos().Offset())/128) {
 		for _, text := range quotesInside(p) {
 			if !strings.ContainsAny(text, "$`\\{}\"") {
 				continue // it ends in the same place, and expands nothing
 			}
 			b.w.opaque(b.base, "nested-quotes", "single quotes inside a double-quoted expansion do not quote")
 			if strings.ContainsAny(text, "$`") && !strings.Contains(text, `"`) {
-				b.w.shell(`_="`+text+`"`, b.s.sub(), b.base)
+				b.w.shell(`_="`+text+`"`, b.w.fork(b.s), b.base)
 			}
 		}
 	}
@@ -620,6 +629,20 @@ func codePoint(s string) (n rune, size int) {
 		return 0, 0
 	}
 	return n, size
+}
+
+// maxOpenBraces is how many braces of a word are read.
+const maxOpenBraces = 100
+
+// openBraces is how many braces a word opens.
+func openBraces(word *syntax.Word) int {
+	n := 0
+	for _, p := range word.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{")
+		}
+	}
+	return n
 }
 
 // hasBrace reports whether a word may be a brace expansion.
