@@ -173,6 +173,8 @@ func TestSQL(t *testing.T) {
 		{SQLite, ".import '|ls' t", Finding{Shell: []string{"ls"}, Write: true, Complete: true}},
 		{SQLite, ".read f", Finding{Reads: []string{"f"}}},
 		{SQLite, ".backup main f", writes("f")},
+		{SQLite, ".open f", writes("f")},
+		{SQLite, ".open --readonly f", Finding{Reads: []string{"f"}, Complete: true}},
 		{SQLite, "PRAGMA table_info(t)", pure},
 		{SQLite, "PRAGMA journal_mode", pure},
 		{SQLite, "PRAGMA journal_mode=WAL", Finding{Write: true, Complete: true}},

@@ -1,6 +1,9 @@
 package code
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // dot reads a dot command of sqlite3 ("Command Line Shell For SQLite").
 func (r *sqlReader) dot(line string) {
@@ -131,8 +134,10 @@ func (r *sqlReader) dotInput(args []string, at int) {
 	r.reads(args[at], true)
 }
 
+// dotOpen reads .open, which makes a database that is missing, whatever the
+// one before was opened for.
 func (r *sqlReader) dotOpen(args []string) {
-	fresh := false
+	fresh, shut := false, slices.ContainsFunc(args, func(a string) bool { return strings.TrimLeft(a, "-") == "readonly" && a[0] == '-' })
 	for _, a := range args {
 		switch strings.TrimLeft(a, "-") {
 		case "new":
@@ -145,8 +150,10 @@ func (r *sqlReader) dotOpen(args []string) {
 				r.sure = false
 			case fresh:
 				r.empties(a, true)
-			default:
+			case shut || a == ":memory:":
 				r.reads(a, true)
+			default:
+				r.writes(a, true)
 			}
 		}
 	}
