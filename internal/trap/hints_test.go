@@ -172,6 +172,30 @@ func hostile() map[string]string {
 		"parameters":       "X=" + nest("${a:-", "b", "}", 3000),
 		"pipes":            fill("ls|xargs echo|") + "ls",
 		"commands in ssh":  fill("ssh h cd x;"),
+		"mentions":         fill("echo python3;"),
+		"live mentions":    fill("echo python3|x;"),
+		"deep mentions":    nest("echo $(", "echo python3 #", "\n)", 3000),
+		"piped mentions":   nest("echo $(echo $a|", "echo python3", ")", 3000),
+		"shells":           fill("sh -c 'echo pkill -f x';"),
+		"mention strings":  "echo " + fill("\"python3 $x\""),
+		"comments":         fill("echo # python3\n"),
+		"piped loops":      nest("a|while b;do n=1; ", "python3", ";done;echo $n", 1500),
+		"loops in a row":   fill("a|while b;do n=1;done;echo $m;"),
+		"if in loops":      nest("a|while b;do if c;then n=1; ", ":", ";fi;done", 1500),
+		"find starts":      "find " + fill("$x/ ")[:50_000] + fill("-delete ")[:50_000],
+		"find or":          "find . " + fill("-name a -o "),
+		"test signs":       "[ " + fill("a ")[:50_000] + fill("> b ")[:50_000] + "]",
+		"crontab strings":  "crontab " + fill("a ")[:50_000] + fill("<<< a ")[:48_000],
+		"chains":           fill("cd a&&") + "ls;rm -r b",
+		"chained cds":      fill("cd a||true;rm -r b;"),
+		"braces":           "echo " + fill("{1..$n}"),
+		"open braces":      "echo " + fill("{$a"),
+		"rm variables":     "rm -r " + fill("$x/$y"),
+		"fetched":          fill("X=$(curl x);eval $X;"),
+		"started shells":   fill("curl x|ssh h sh|") + "ls",
+		"xargs":            "ls|" + fill("xargs -n 1 rm|") + "ls",
+		"modes":            "chmod -R " + fill("a-x,"),
+		"heredoc lines":    "cat > x.sh <<E\n" + fill("$x `y` \\$\n") + "E",
 		"one long word":    "rm " + fill("x"),
 		"only white space": "rm" + fill(" "),
 	}
@@ -219,9 +243,9 @@ func FuzzHints(f *testing.F) {
 		}
 		hints := Hints(text, file)
 		check(hints)
-		for _, hint := range alone {
-			if !slices.Contains(hints, hint) {
-				t.Errorf("%q: the parse loses %+v", text, hint)
+		for _, hint := range hints {
+			if slices.Contains(keys[:4], hint.Key) && !slices.Contains(keysOf(alone), hint.Key) {
+				t.Errorf("%q: the parse adds %+v", text, hint)
 			}
 		}
 		Hints("", file) // a tree of another text

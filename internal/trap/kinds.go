@@ -81,8 +81,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyRmEmptyVariable, "bash(1), Parameter Expansion, ${parameter:?word}; POSIX.1-2024, XCU 2.6.2",
-		`If the variable is empty or unset, what is left is / or a directory of the system, and rm deletes there. Write "${NAME:?}"/… so that the shell stops instead.`,
-		`Ist die Variable leer oder nicht gesetzt, bleibt / oder ein Verzeichnis des Systems übrig, und rm löscht dort. Mit "${NAME:?}"/… bricht die Shell stattdessen ab.`,
+		`If the variable is empty or unset, what is left is /, your home or a directory of the system, and that is deleted. Write "${NAME:?}"/… so that the shell stops instead.`,
+		`Ist die Variable leer oder nicht gesetzt, bleibt /, das Heimverzeichnis oder ein Verzeichnis des Systems übrig, und das wird gelöscht. Mit "${NAME:?}"/… bricht die Shell stattdessen ab.`,
 	},
 	{
 		keyRmSpace, "POSIX.1-2024, XCU 2.3, Token Recognition; rm(1)",
@@ -91,8 +91,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyCdRm, "POSIX.1-2024, XCU cd, Exit Status; bash(1), set -e",
-		"If cd fails, the next commands still run, and rm deletes in the directory where you already were. Write cd DIR && rm …, or give rm the full path.",
-		"Scheitert cd, laufen die nächsten Befehle trotzdem, und rm löscht im bisherigen Verzeichnis. Besser cd VERZEICHNIS && rm … oder rm den ganzen Pfad geben.",
+		"If cd fails, the next commands still run and delete in the directory where you already were. Write cd DIR && rm …, or give the full path.",
+		"Scheitert cd, laufen die nächsten Befehle trotzdem und löschen im bisherigen Verzeichnis. Besser cd VERZEICHNIS && rm … oder den ganzen Pfad angeben.",
 	},
 	{
 		keyReadWrite, "Bash Reference Manual 3.6, Redirections; cat(1)",
@@ -126,8 +126,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyFindDelete, "find(1), -delete",
-		"find evaluates from left to right: -delete in front of the tests, or without any start or test, deletes everything below the start. Put -delete last, and try with -print first.",
-		"find wertet von links nach rechts aus: -delete vor den Prüfungen oder ganz ohne Startpunkt und Prüfung löscht alles unter dem Startpunkt. -delete ans Ende setzen und erst mit -print probieren.",
+		"find evaluates from left to right: -delete or rm in front of the tests, or -delete without any start or test, takes everything below the start. Put it last, and try with -print first.",
+		"find wertet von links nach rechts aus: -delete oder rm vor den Prüfungen oder -delete ganz ohne Startpunkt und Prüfung nimmt alles unter dem Startpunkt. Ans Ende setzen und erst mit -print probieren.",
 	},
 	{
 		keyFindOr, "find(1), OPERATORS",
@@ -151,8 +151,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyBraceVariable, "Bash Reference Manual 3.5.1, Brace Expansion",
-		"Bash expands braces before variables, so the loop runs once, with the text {1..…} itself. Use for ((i = 1; i <= n; i++)) or seq.",
-		"Bash löst Klammern vor Variablen auf; die Schleife läuft einmal, mit dem Text {1..…} selbst. Besser for ((i = 1; i <= n; i++)) oder seq.",
+		"Bash expands braces before variables, so all that comes out is the text {1..…} itself. Use for ((i = 1; i <= n; i++)) or seq.",
+		"Bash löst Klammern vor Variablen auf; heraus kommt nur der Text {1..…} selbst. Besser for ((i = 1; i <= n; i++)) oder seq.",
 	},
 	{
 		keySSHLocal, "Bash Reference Manual 3.5, Shell Expansions; ssh(1)",
@@ -161,8 +161,8 @@ var kinds = [...]kind{
 	},
 	{
 		keySSHCd, "Bash Reference Manual 3.2.4, Lists of Commands; ssh(1)",
-		"Only cd runs on the other machine; what follows && runs here. Quote the whole: ssh HOST 'cd DIR && …'.",
-		"Nur cd läuft auf der anderen Maschine; was hinter && steht, läuft hier. Alles zusammen in Anführungszeichen setzen: ssh HOST 'cd VERZEICHNIS && …'.",
+		"Only cd runs on the other machine; what follows runs here. Quote the whole: ssh HOST 'cd DIR && …'.",
+		"Nur cd läuft auf der anderen Maschine; was dahinter steht, läuft hier. Alles zusammen in Anführungszeichen setzen: ssh HOST 'cd VERZEICHNIS && …'.",
 	},
 	{
 		keySSHStdin, "ssh(1), -n",
@@ -206,8 +206,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyChmodAll, "chmod(1)",
-		"Everybody on the machine may then change everything below, every file becomes executable, and ssh and others refuse such files. Give the owner or a group what is needed: chmod -R u=rwX,go=rX, or chown.",
-		"Alle auf der Maschine dürfen dann alles darunter ändern, jede Datei wird ausführbar, und ssh und andere lehnen solche Dateien ab. Dem Eigentümer oder einer Gruppe geben, was nötig ist: chmod -R u=rwX,go=rX oder chown.",
+		"Everybody on the machine may then change all of it, every file becomes executable, and ssh and others refuse such files. Give the owner or a group what is needed: chmod -R u=rwX,go=rX, or chown.",
+		"Alle auf der Maschine dürfen dann alles davon ändern, jede Datei wird ausführbar, und ssh und andere lehnen solche Dateien ab. Dem Eigentümer oder einer Gruppe geben, was nötig ist: chmod -R u=rwX,go=rX oder chown.",
 	},
 	{
 		keyChmodFiles, "chmod(1), X",
@@ -256,8 +256,8 @@ var kinds = [...]kind{
 	},
 	{
 		keyShellWords, "bash(1), -c; POSIX.1-2024, XCU sh, -c",
-		"-c takes one word as the command; the words behind it become $0, $1 and so on. Quote the whole command.",
-		"-c nimmt ein Wort als Befehl; die Wörter dahinter werden zu $0, $1 und so weiter. Den ganzen Befehl in Anführungszeichen setzen.",
+		"-c takes one word as the command; the words behind it become $0, $1 and so on. Quote the whole command, and behind ssh, whose host parses it once more, quote it twice.",
+		"-c nimmt ein Wort als Befehl; die Wörter dahinter werden zu $0, $1 und so weiter. Den ganzen Befehl in Anführungszeichen setzen, hinter ssh, dessen Rechner ihn noch einmal liest, zweimal.",
 	},
 	{
 		keyGlobTarget, "mv(1); cp(1); Bash Reference Manual 3.5.8, Filename Expansion",

@@ -12,6 +12,8 @@ type sequence struct {
 	cd       *syntax.Stmt    // a cd that nobody checks
 	loopVars map[string]bool // assigned in a loop behind a pipe
 	pipe     *syntax.Stmt    // the statement before, where its exit code says little
+	decl     *syntax.Stmt    // the statement before, where it is a declaration that hides one
+	remoteCd *syntax.Stmt    // the statement before, where it is a cd over ssh
 }
 
 // inSequence looks at a statement in the light of those before it.
@@ -20,34 +22,95 @@ func (f *finder) inSequence(s *sequence, stmt *syntax.Stmt) {
 		f.usesLost(s.loopVars, stmt)
 	}
 	if members := pipeline(stmt); len(members) > 1 {
-		s.loopVars = loopVariables(members[len(members)-1], s.loopVars)
+		s.loopVars = f.loopVariables(members[len(members)-1], s.loopVars)
 	}
 	if s.pipe != nil && asksExit(stmt) {
 		f.add(keyPipeExit, s.pipe)
 	}
-	s.pipe = nil
+	if s.decl != nil && asksExit(stmt) {
+		f.add(keyDeclareHidesExit, s.decl)
+	}
+	if s.remoteCd != nil {
+		f.add(keySSHCd, s.remoteCd)
+	}
+	s.pipe, s.decl, s.remoteCd = nil, nil, nil
 	if f.hidesExit(stmt) {
 		s.pipe = stmt
+		if f.errexit {
+			f.add(keyPipeExit, stmt)
+		}
+	}
+	if decl, ok := stmt.Cmd.(*syntax.DeclClause); ok && substitutes(decl) {
+		s.decl = stmt
 	}
 	c, ok := callOf(stmt)
+	if cd, always := changesDirectory(stmt); cd != nil {
+		s.cd = nil
+		target := cd.args[len(cd.args)-1].word
+		if !stmt.Background && (always || !f.errexit) && len(cd.args) > 1 && !safeDirectory(target) && !f.dirs[strings.TrimSuffix(spelled(target), "/")] {
+			s.cd = stmt
+		}
+		return
+	}
 	if !ok {
 		return
 	}
-	switch {
-	case c.is("cd", "pushd") && !stmt.Background && !f.errexit:
-		s.cd = nil
-		if target := c.args[len(c.args)-1]; len(c.args) > 1 && !neverFails(target.text) {
-			s.cd = stmt
+	if c.is("ssh") {
+		if remote := remoteWords(c); len(remote) == 2 && remote[0].text == "cd" {
+			s.remoteCd = stmt
 		}
-	case c.is("rm") && s.cd != nil && f.relativeRm(c):
+	}
+	if s.cd != nil && f.deletesHere(c) {
 		f.add(keyCdRm, s.cd)
 	}
 }
 
-func neverFails(dir string) bool {
-	switch dir {
-	case "/", "..", ".", "-", "~", "/tmp":
-		return true
+// changesDirectory is the cd of a statement after which the next one runs
+// whether or not cd succeeds. always tells that set -e changes nothing about it;
+// without a cd the result is nil.
+func changesDirectory(s *syntax.Stmt) (cd *call, always bool) {
+	first := s
+	if binary, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		switch binary.Op {
+		case syntax.OrStmt: // cd DIR || true
+			if next, ok := callOf(binary.Y); !ok || !next.is("true", ":", "echo", "printf") {
+				return nil, false
+			}
+			first, always = binary.X, true
+		case syntax.AndStmt: // cd DIR && …; next
+			for ok && binary.Op == syntax.AndStmt {
+				first = binary.X
+				binary, ok = first.Cmd.(*syntax.BinaryCmd)
+			}
+		}
+	}
+	if c, ok := callOf(first); ok && c.is("cd", "pushd") {
+		return &c, always
+	}
+	return nil, false
+}
+
+// deletesHere tells whether a call deletes more than named files of the
+// directory that it runs in.
+func (f *finder) deletesHere(c call) bool {
+	switch c.name {
+	case "rm":
+		return f.relativeRm(c)
+	case "git":
+		verb := gitVerb(c)
+		return verb.name == "clean" && cleans(verb) && !hasPrefixed(c, "--git-dir") && !(len(c.args) > 1 && c.args[1].text == "-C")
+	case "find":
+		starts, tests := findParts(c)
+		deletes := false
+		for i, a := range tests {
+			deletes = deletes || a.text == "-delete" || strings.HasPrefix(a.text, "-exec") && i+1 < len(tests) && tests[i+1].text == "rm"
+		}
+		for _, a := range starts {
+			if !a.static || strings.HasPrefix(a.text, "/") || strings.HasPrefix(a.text, "~") {
+				return false
+			}
+		}
+		return deletes
 	}
 	return false
 }
@@ -64,28 +127,74 @@ func (f *finder) relativeRm(c call) bool {
 	return false
 }
 
-// loopVariables are the variables that a loop at a pipeline's end assigns.
-func loopVariables(last *syntax.Stmt, vars map[string]bool) map[string]bool {
+// loopVariables are the variables that a loop or a read at a pipeline's end
+// assigns.
+func (f *finder) loopVariables(last *syntax.Stmt, vars map[string]bool) map[string]bool {
+	if f.lastpipe {
+		return vars
+	}
+	add := func(name string) {
+		if vars == nil {
+			vars = make(map[string]bool)
+		}
+		vars[name] = true
+	}
+	if c, ok := callOf(last); ok && c.is("read") {
+		for _, a := range c.operandsBut("adinNptu") {
+			if syntax.ValidName(a.text) {
+				add(a.text)
+			}
+		}
+	}
 	loop, ok := last.Cmd.(*syntax.WhileClause)
 	if !ok {
 		return vars
 	}
-	if vars == nil {
-		vars = make(map[string]bool)
-	}
 	for _, s := range loop.Do {
-		if expr, ok := s.Cmd.(*syntax.CallExpr); ok && len(expr.Args) == 0 {
-			for _, a := range expr.Assigns {
-				if a.Name != nil {
-					vars[a.Name.Value] = true
+		syntax.Walk(s, func(n syntax.Node) bool {
+			if f.lookahead--; f.lookahead < 0 {
+				return false
+			}
+			switch n := n.(type) {
+			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.FuncDecl:
+				return false
+			case *syntax.BinaryCmd:
+				return !isPipe(n.Op)
+			case *syntax.CallExpr:
+				if len(n.Args) > 0 {
+					return false // what stands in front of a command holds for it only
 				}
+				for _, a := range n.Assigns {
+					if a.Name != nil {
+						add(a.Name.Value)
+					}
+				}
+				return false
+			case *syntax.DeclClause:
+				if n.Variant.Value != "export" {
+					return false
+				}
+				for _, a := range n.Args {
+					if a.Name != nil && !a.Naked {
+						add(a.Name.Value)
+					}
+				}
+				return false
+			case *syntax.ArithmCmd:
+				if name, ok := counted(n.X); ok {
+					add(name)
+				}
+				return false
+			case *syntax.LetClause:
+				for _, x := range n.Exprs {
+					if name, ok := counted(x); ok {
+						add(name)
+					}
+				}
+				return false
 			}
-		}
-		if arith, ok := s.Cmd.(*syntax.ArithmCmd); ok {
-			if name, ok := counted(arith.X); ok {
-				vars[name] = true
-			}
-		}
+			return true
+		})
 	}
 	return vars
 }
@@ -127,8 +236,26 @@ func (f *finder) usesLost(vars map[string]bool, stmt *syntax.Stmt) {
 		if f.lookahead--; f.lookahead < 0 {
 			return false
 		}
-		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && vars[p.Param.Value] {
-			f.add(keyLoopVariable, p)
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			if n.Param != nil && vars[n.Param.Value] {
+				f.add(keyLoopVariable, n)
+			}
+		case *syntax.Assign:
+			if n.Name != nil && !n.Naked {
+				delete(vars, n.Name.Value)
+			}
+		case *syntax.WordIter:
+			delete(vars, n.Name.Value)
+		case *syntax.CallExpr:
+			if len(n.Args) > 1 {
+				if name, _ := static(n.Args[0]); name == "read" || name == "mapfile" || name == "readarray" {
+					for _, w := range n.Args[1:] {
+						name, _ := static(w)
+						delete(vars, name)
+					}
+				}
+			}
 		}
 		return true
 	})
@@ -193,6 +320,16 @@ func asksExit(s *syntax.Stmt) bool {
 				s = c.Cond[0]
 				continue
 			}
+		case *syntax.TestClause:
+			asks := false
+			if binary, ok := c.X.(*syntax.BinaryTest); ok {
+				for _, x := range []syntax.TestExpr{binary.X, binary.Y} {
+					if w, ok := x.(*syntax.Word); ok && asksExitIn(w) {
+						asks = true
+					}
+				}
+			}
+			return asks
 		case *syntax.CallExpr:
 			for _, word := range c.Args {
 				if asksExitIn(word) {
@@ -221,9 +358,57 @@ func asksExitIn(w *syntax.Word) bool {
 
 // canFail tells whether a program's exit code is the very reason to run it.
 func canFail(c call) bool {
+	if c.has("--help", "-h", "--version", "-V", "--dry-run", "help", "version", "list", "ls") {
+		return false
+	}
+	verb := ""
+	if operands := c.operands(); len(operands) > 0 {
+		verb = operands[0].text
+	}
 	switch c.name {
-	case "make", "go", "npm", "npx", "pnpm", "yarn", "cargo", "pytest", "tox", "mvn", "gradle", "gradlew", "dotnet", "bazel", "ninja", "cmake", "ctest",
-		"rake", "bundle", "mypy", "ruff", "tsc", "eslint", "terraform", "pg_dump", "mysqldump", "rsync", "mix", "swift", "docker":
+	case "go":
+		switch verb {
+		case "test", "build", "vet", "run", "install", "generate", "get":
+			return true
+		}
+		return false
+	case "npm", "pnpm", "yarn":
+		switch verb {
+		case "test", "t", "run", "ci", "install", "i", "add", "exec", "publish", "build", "lint", "update":
+			return len(c.operands()) > 1 || verb != "run" // npm run lists the scripts
+		}
+		return false
+	case "cargo":
+		switch verb {
+		case "test", "build", "check", "clippy", "run", "bench", "publish", "install", "fmt", "nextest":
+			return true
+		}
+		return false
+	case "docker", "podman":
+		switch verb {
+		case "build", "buildx", "push", "pull", "run":
+			return true
+		case "compose":
+			return c.has("up", "build", "run", "pull", "push")
+		}
+		return false
+	case "terraform", "tofu":
+		switch verb {
+		case "apply", "plan", "init", "validate", "destroy":
+			return true
+		}
+		return false
+	case "python", "python3":
+		return c.has("-m") && c.has("pytest", "unittest", "mypy", "build")
+	case "uv", "poetry", "bundle":
+		return verb == "run" || verb == "exec" || verb == "install" || verb == "sync"
+	case "make":
+		return !c.flag("npq", "CfIjloW")
+	case "rsync":
+		return !c.flag("n", "efT")
+	case "cmake", "dotnet", "gradle", "gradlew", "mvn", "bazel", "swift", "mix":
+		return verb != "" || c.has("--build", "--install")
+	case "npx", "pytest", "tox", "ninja", "ctest", "rake", "mypy", "ruff", "tsc", "eslint", "pg_dump", "mysqldump":
 		return true
 	}
 	return c.args[0].static && strings.HasPrefix(c.args[0].text, "./")
@@ -249,20 +434,24 @@ func (f *finder) pipe(members []*syntax.Stmt) {
 			}
 			continue
 		}
+		started, starts := call{}, false
+		if c.is("xargs") {
+			started, starts = startedBy(c)
+		}
 		switch {
 		case fetched != nil && readsProgram(c):
 			f.add(keyCurlPipe, fetched)
-		case listed && c.is("xargs") && !c.short("0d") && !c.has("--null") && !hasPrefixed(c, "--delimiter") && runsOf(c, "rm", "rmdir", "mv", "shred", "unlink"):
+		case listed && starts && !c.flag("0d", "aEIJLnPRsS") && !c.has("--null") && !hasPrefixed(c, "--delimiter") && started.is("rm", "rmdir", "mv", "shred", "unlink"):
 			f.add(keyXargs, c.args[0].word)
-		case searched && c.is("xargs") && runsOf(c, "kill") && killsHard(c):
+		case searched && starts && started.is("kill") && killsHard(started):
 			f.add(keyKillPattern, c.args[0].word)
-		case printed && !table && c.is("crontab") && c.has("-") && !f.crontabList:
+		case printed && !table && c.is("crontab") && (c.has("-") || len(c.args) == 1) && !f.crontabList:
 			f.add(keyCrontabReplace, c.args[0].word)
 		}
-		if fetched == nil && c.is("curl", "wget") {
+		if fetched == nil && (c.is("curl", "wget") || i == 0 && c.is("echo", "printf") && f.printsFetched(c)) {
 			fetched = c.args[0].word
 		}
-		listed = listed || c.is("ls") || c.is("find") && !c.has("-print0", "-printf") || c.is("git") && c.has("ls-files") && !c.short("z")
+		listed = listed || lists(c)
 		if c.is("tr", "sed", "awk") {
 			listed = false // it may have changed the separators
 		}
@@ -271,9 +460,53 @@ func (f *finder) pipe(members []*syntax.Stmt) {
 	}
 }
 
+// lists tells whether a program prints names of files, line by line.
+func lists(c call) bool {
+	switch c.name {
+	case "ls", "locate":
+		return !c.flag("0", "lnd") && !c.has("--null", "--zero")
+	case "find":
+		return !c.has("-print0", "-printf", "-fprint0", "-delete", "-exec", "-quit")
+	case "fd", "fdfind":
+		return !c.flag("0", "edEStTcjoxX") && !c.has("--print0")
+	case "grep", "egrep", "fgrep", "rg":
+		return (c.flag("lL", "efmABCdDgtT") || c.has("--files-with-matches", "--files-without-match")) && !c.flag("Z0", "efmABCdDgtT") && !c.has("--null")
+	case "git":
+		verb := gitVerb(c)
+		return (verb.name == "ls-files" || verb.name == "diff" && verb.has("--name-only")) && !verb.short("z")
+	}
+	return false
+}
+
+// printsFetched tells whether echo prints a variable that holds a download.
+func (f *finder) printsFetched(c call) bool {
+	for _, a := range c.operands() {
+		for _, part := range flat(a.word) {
+			if name, ok := plainVariable(part); ok && f.fetched[name] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // readsProgram tells whether a call reads the program that it runs from its
 // standard input.
 func readsProgram(c call) bool {
+	switch c.name {
+	case "ssh", "docker", "podman", "kubectl":
+		words := c.args[1:]
+		if c.is("ssh") {
+			words = remoteWords(c)
+		}
+		for i, a := range words {
+			// The last words: ssh HOST sudo bash -s, docker exec -i NAME sh.
+			if name, rest, _ := strings.Cut(a.text, " "); a.static && isShell(path.Base(name)) && (rest == "" || rest == "-s") {
+				return rest != "" || readsProgram(callOfArgs(words[i:]))
+			}
+		}
+		return false
+	}
 	interpreter := isShell(c.name)
 	if !interpreter && !c.is("python", "python3", "perl", "ruby", "node") {
 		return false
@@ -286,6 +519,8 @@ func readsProgram(c call) bool {
 			return true
 		case a.text == "" || a.text[0] != '-':
 			return false
+		case interpreter && a.text[1] != '-' && strings.Contains(a.text, "n"), a.text == "--version", a.text == "--help":
+			return false // it only looks whether the text parses
 		case strings.HasSuffix(a.text, "c") || strings.HasPrefix(a.text, "-m") || strings.HasPrefix(a.text, "-e") && !interpreter:
 			return false
 		case !interpreter && a.text[1] != '-':
@@ -295,11 +530,66 @@ func readsProgram(c call) bool {
 	return true
 }
 
-// runsOf tells whether xargs starts one of the programs.
-func runsOf(c call, names ...string) bool {
-	for _, a := range c.args[1:] {
-		for _, name := range names {
-			if a.static && path.Base(a.text) == name {
+// downloads: a shell or an interpreter runs what a substitution fetches.
+func (f *finder) downloads(s *syntax.Stmt, c call) {
+	code := -1 // the argument that is run
+	switch {
+	case c.is("eval", "source", "."):
+		code = 1
+	case isShell(c.name), c.is("su", "python", "python3", "perl", "ruby", "node"):
+		letter := "c"
+		if c.is("perl", "ruby", "node") {
+			letter = "e"
+		}
+		for i, a := range c.args[1:] {
+			if isShell(c.name) && (len(a.text) < 2 || a.text[0] != '-') {
+				if _, ok := a.word.Parts[0].(*syntax.ProcSubst); ok {
+					code = 1 + i
+				}
+				break
+			}
+			if strings.HasPrefix(a.text, "-") && strings.HasSuffix(a.text, letter) {
+				code = 2 + i
+				break
+			}
+		}
+		if isShell(c.name) && readsProgram(c) {
+			for _, redirect := range s.Redirs {
+				if redirect.Op == syntax.WordHdoc || redirect.Op == syntax.RdrIn {
+					f.fetchesCode(c, redirect.Word)
+				}
+			}
+		}
+	}
+	if code > 0 && code < len(c.args) {
+		f.fetchesCode(c, c.args[code].word)
+	}
+}
+
+// fetchesCode looks at a word that is run: whether it begins with a download.
+func (f *finder) fetchesCode(c call, w *syntax.Word) {
+	parts := flat(w)
+	if len(parts) == 0 {
+		return
+	}
+	var list []*syntax.Stmt
+	switch part := parts[0].(type) {
+	case *syntax.CmdSubst:
+		list = part.Stmts
+	case *syntax.ProcSubst:
+		list = part.Stmts
+	}
+	if name, ok := plainVariable(parts[0]); ok && len(parts) == 1 && f.fetched[name] || fetches(list) {
+		f.add(keyCurlPipe, c.args[0].word)
+	}
+}
+
+// fetches tells whether a download stands at the beginning of one of the
+// pipelines.
+func fetches(list []*syntax.Stmt) bool {
+	for _, s := range list {
+		for _, member := range pipeline(s) {
+			if c, ok := callOf(member); ok && c.is("curl", "wget") {
 				return true
 			}
 		}
@@ -307,53 +597,59 @@ func runsOf(c call, names ...string) bool {
 	return false
 }
 
-// downloads: a shell runs what a substitution fetches.
-func (f *finder) downloads(c call) {
+// loopItem looks at what a for loop goes through.
+func (f *finder) loopItem(item *syntax.Word) {
+	for _, part := range item.Parts {
+		subst, ok := part.(*syntax.CmdSubst)
+		if !ok || len(subst.Stmts) != 1 || f.assigned["IFS"] {
+			continue
+		}
+		s := subst.Stmts[0]
+		if binary, ok := s.Cmd.(*syntax.BinaryCmd); ok && binary.Op == syntax.AndStmt {
+			s = binary.Y // cd DIR && ls
+		}
+		members := pipeline(s)
+		first, ok := callOf(members[0])
+		last, also := callOf(members[len(members)-1])
+		if ok && first.is("ls", "find") && !(also && last.is("wc")) {
+			f.add(keyForLs, part)
+		}
+	}
+	f.brace(item)
+}
+
+// braces looks at the arguments of a call.
+func (f *finder) braces(c call) {
 	for _, a := range c.args[1:] {
-		for _, part := range flat(a.word) {
-			var list []*syntax.Stmt
-			switch part := part.(type) {
-			case *syntax.CmdSubst:
-				list = part.Stmts
-			case *syntax.ProcSubst:
-				list = part.Stmts
-			}
-			for _, s := range list {
-				for _, member := range pipeline(s) {
-					if inner, ok := callOf(member); ok && inner.is("curl", "wget") {
-						f.add(keyCurlPipe, c.args[0].word)
-					}
-				}
-			}
+		if !a.static {
+			f.brace(a.word)
 		}
 	}
 }
 
-// loopItem looks at what a for loop goes through.
-func (f *finder) loopItem(item *syntax.Word) {
-	for i, part := range item.Parts {
-		switch part := part.(type) {
-		case *syntax.CmdSubst:
-			if len(part.Stmts) != 1 {
-				continue
-			}
-			if c, ok := callOf(pipeline(part.Stmts[0])[0]); ok && c.is("ls", "find") {
-				f.add(keyForLs, part)
-			}
-		case *syntax.Lit:
-			// {1..$n}: a literal that ends with ".." or "{", a variable, and "}".
-			open := strings.LastIndexByte(part.Value, '{')
-			if open < 0 || i+2 >= len(item.Parts) {
-				continue
-			}
-			if _, ok := plainVariable(item.Parts[i+1]); !ok {
-				continue
-			}
-			behind, ok := item.Parts[i+2].(*syntax.Lit)
-			if ok && (strings.HasSuffix(part.Value[open:], "..") && strings.HasPrefix(behind.Value, "}") ||
-				part.Value[open:] == "{" && strings.HasPrefix(behind.Value, "..")) {
-				f.add(keyBraceVariable, item)
-			}
+// brace: {1..$n} is a literal that ends with ".." or "{", a variable, and "}".
+func (f *finder) brace(w *syntax.Word) {
+	for i, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || i+2 >= len(w.Parts) {
+			continue
+		}
+		open := strings.LastIndexByte(lit.Value, '{')
+		if open < 0 || open > 0 && lit.Value[open-1] == '\\' {
+			continue
+		}
+		_, ok = plainVariable(w.Parts[i+1])
+		if _, arithmetic := w.Parts[i+1].(*syntax.ArithmExp); !ok && !arithmetic {
+			continue
+		}
+		behind, ok := w.Parts[i+2].(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		from, found := strings.CutSuffix(lit.Value[open+1:], "..")
+		if found && len(from) > 0 && strings.Trim(from, "-0123456789") == "" && (strings.HasPrefix(behind.Value, "}") || strings.HasPrefix(behind.Value, "..")) ||
+			lit.Value[open:] == "{" && strings.HasPrefix(behind.Value, "..") {
+			f.add(keyBraceVariable, w)
 		}
 	}
 }
@@ -366,12 +662,21 @@ func (f *finder) redirections(s *syntax.Stmt, p place) {
 		switch {
 		case redirect.Op == syntax.DplOut && redirect.N != nil && redirect.N.Value == "2" && target == "1":
 			joined = true
-		case joined && !p.piped && (redirect.Op == syntax.RdrOut || redirect.Op == syntax.AppOut) && (redirect.N == nil || redirect.N.Value == "1"):
+		case joined && !p.piped && !p.captured && (redirect.Op == syntax.RdrOut || redirect.Op == syntax.AppOut) && (redirect.N == nil || redirect.N.Value == "1") && !substituted(redirect.Word):
 			f.add(keyRedirectOrder, redirect)
 		case redirect.Hdoc != nil && (redirect.Op == syntax.Hdoc || redirect.Op == syntax.DashHdoc):
 			f.heredoc(s, redirect)
 		}
 	}
+}
+
+// substituted tells whether a redirection goes into another command.
+func substituted(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) == 0 {
+		return false
+	}
+	_, ok := w.Parts[0].(*syntax.ProcSubst)
+	return ok
 }
 
 // heredoc: $ in a script or configuration file is expanded now, not then.
@@ -403,9 +708,14 @@ func (f *finder) heredoc(s *syntax.Stmt, doc *syntax.Redirect) {
 		return
 	}
 	for _, part := range doc.Hdoc.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && (strings.Contains(lit.Value, `\$`) || strings.Contains(lit.Value, "\\`")) {
+			return // it is known which ones are expanded
+		}
+	}
+	for _, part := range doc.Hdoc.Parts {
 		switch part := part.(type) {
 		case *syntax.CmdSubst:
-			if script {
+			if script && !(len(part.Stmts) == 1 && isCat(part.Stmts[0])) {
 				f.add(keyHeredoc, doc)
 			}
 		case *syntax.ParamExp:
@@ -418,6 +728,11 @@ func (f *finder) heredoc(s *syntax.Stmt, doc *syntax.Redirect) {
 			}
 		}
 	}
+}
+
+func isCat(s *syntax.Stmt) bool {
+	c, ok := callOf(s)
+	return ok && c.is("cat")
 }
 
 func startsScript(part syntax.WordPart) bool {
@@ -500,9 +815,31 @@ func inputs(c call) []arg {
 	skip := 0
 	switch c.name {
 	case "cat", "sort", "uniq", "head", "tail", "cut", "tac", "rev", "nl", "fold", "fmt", "column", "paste", "expand", "iconv", "base64", "strings", "comm", "join", "pr", "shuf":
-	case "sed", "awk", "gawk", "jq", "yq", "grep", "egrep", "fgrep", "rg":
-		if !c.short("ef") && !c.has("--expression", "--file", "--regexp") || c.is("jq", "yq") && !c.short("f") {
+	case "xxd", "od", "hexdump", "gofmt", "prettier", "xmllint", "zcat", "pandoc", "csvcut", "csvsort", "m4", "cpp", "tidy":
+	case "python", "python3", "node", "ruby", "perl", "php":
+		if c.short("cem") {
+			return nil
+		}
+		skip = 1
+	case "sed", "awk", "gawk", "grep", "egrep", "fgrep", "rg":
+		values := "efmABCdD"
+		switch c.name {
+		case "sed":
+			values = "efl"
+		case "awk", "gawk":
+			values = "vFf"
+		}
+		if !c.flag("ef", "mABCdDvFl") && !c.has("--expression", "--file", "--regexp") && !hasPrefixed(c, "--expression=") && !hasPrefixed(c, "--regexp=") {
 			skip = 1
+		}
+		operands := c.operandsBut(values)
+		return operands[min(skip, len(operands)):]
+	case "jq", "yq":
+		if !c.short("f") {
+			skip = 1
+		}
+		if hasPrefixed(c, "--arg") || hasPrefixed(c, "--slurpfile") || hasPrefixed(c, "--rawfile") || c.has("-n", "--null-input") {
+			return nil // operands that are no files
 		}
 	default:
 		return nil
@@ -514,11 +851,11 @@ func inputs(c call) []arg {
 // ssh: what the local shell expands, where cd ends, and who reads the list.
 func (f *finder) ssh(s *syntax.Stmt, c call, p place) {
 	remote := remoteWords(c)
-	if p.readLoop && !c.short("nf") && !redirectsInput(s) && len(remote) > 0 {
+	if p.readLoop && !sshOptions(c).short("nf") && !s.Background && !redirectsInput(s) && len(remote) > 0 {
 		f.add(keySSHStdin, c.args[0].word)
 	}
 	if len(remote) == 1 {
-		f.nested(remote[0].word, false)
+		f.nested(remote[0].word, shellState{}, nil)
 	}
 	for _, a := range remote {
 		if text, ok := unquoted(a.word); ok && (strings.HasPrefix(text, "~") || globs(a.word)) {
@@ -551,6 +888,11 @@ func redirectsInput(s *syntax.Stmt) bool {
 		}
 	}
 	return false
+}
+
+// sshOptions is the call with what stands in front of the remote command.
+func sshOptions(c call) *call {
+	return &call{args: c.args[:len(c.args)-len(remoteWords(c))]}
 }
 
 // remoteWords are the words behind ssh's options and host.

@@ -43,21 +43,11 @@ const (
 
 const textWords = wordPython | wordPython3 | wordPkill | wordBash
 
-// sighting is what one pass over a text found.
-type sighting struct {
-	words   words
-	python3 int // where python3 first stands
-}
-
-// scan makes that pass.
-func scan(text string) sighting {
-	var seen sighting
-	for r := (runs{text: text, ops: &seen.words}); r.next(); {
-		word := r.word()
-		if word&wordPython3 != 0 && seen.words&wordPython3 == 0 {
-			seen.python3 = r.start
-		}
-		seen.words |= word
+// scan finds the words and operators of a text in one pass.
+func scan(text string) words {
+	var seen words
+	for r := (runs{text: text, ops: &seen}); r.next(); {
+		seen |= r.word()
 	}
 	return seen
 }
@@ -161,10 +151,16 @@ func operator(text string, i int) words {
 	case '$', '`':
 		return opDollar
 	case '=':
-		if following == ' ' && i > 0 && text[i-1] == ' ' {
+		// x = 5, x =5, x= 5
+		before := i > 0 && text[i-1] == ' '
+		if before && following != '=' || following == ' ' && !before {
 			return wordTrigger
 		}
 		return opAssign
+	case '{':
+		if following == '$' || '0' <= following && following <= '9' {
+			return wordTrigger
+		}
 	case '[':
 		if following == ' ' && (i == 0 || !inRun(text[i-1])) && (i == 0 || text[i-1] != '[') {
 			return wordTrigger
@@ -246,12 +242,12 @@ func classify(word string) words {
 		return wordCmd
 	case "powershell", "powershell.exe", "pwsh", "pwsh.exe":
 		return wordWindows
-	case "ssh", "docker":
+	case "ssh", "docker", "podman":
 		return wordLinux | wordTrigger
-	case "ssh.exe", "docker.exe", "podman", "podman.exe", "kubectl", "kubectl.exe", "wsl", "wsl.exe":
+	case "ssh.exe", "docker.exe", "podman.exe", "kubectl", "kubectl.exe", "wsl", "wsl.exe":
 		return wordLinux
 	case "rm", "killall", "kill", "chmod", "chown", "chgrp", "xargs", "sudo", "doas", "crontab", "ln", "tar",
-		"local", "declare", "readonly", "export", "typeset", "read", "su", "for", "eval":
+		"local", "declare", "readonly", "export", "typeset", "read", "su", "for", "eval", "docker-compose", "podman-compose":
 		return wordTrigger
 	case "sed", "perl":
 		return wordInPlace
@@ -273,7 +269,7 @@ func classify(word string) words {
 		return wordPipeLast | wordTrigger
 	case "tail", "head", "cat":
 		return wordPipeLast
-	case "then":
+	case "then", "set", "while", "until":
 		return opAnd
 	case "test":
 		return wordTest
@@ -284,7 +280,7 @@ func classify(word string) words {
 // option knows the options, among them every short one with an i or a c.
 func option(word string) words {
 	switch word {
-	case "-delete", "-o", "-or", "-name", "-iname", "-path", "-ipath", "-regex":
+	case "-delete", "-exec", "-execdir", "-o", "-or", "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex":
 		return opFind
 	}
 	for i := 1; i < len(word); i++ {

@@ -2,27 +2,27 @@ package trap
 
 import "strings"
 
-// textHints looks for the four kinds that know no shell grammar. A mention in
-// a string counts as well as a call.
-func textHints(text string, seen sighting) []Hint {
+// textHints looks for the four kinds that know no shell grammar. What stands in
+// a string counts as well as a call, except for the mentions.
+func textHints(text string, seen words, skip mentions) []Hint {
 	var hints []Hint
 	add := func(key string, at int) {
 		if at >= 0 {
 			hints = append(hints, Hint{key, at})
 		}
 	}
-	if seen.words&wordPython != 0 {
-		add(keyPythonIsolated, firstCall(text, wordPython, isolatedWithoutUTF8))
+	if seen&wordPython != 0 {
+		add(keyPythonIsolated, firstCall(text, wordPython, skip, isolatedWithoutUTF8))
 	}
-	if seen.words&wordPkill != 0 {
-		add(keyPkillFull, firstCall(text, wordPkill, matchesFullLine))
+	if seen&wordPkill != 0 {
+		add(keyPkillFull, firstCall(text, wordPkill, skip, matchesFullLine))
 	}
 	// Where some word of the text leads to Linux, python3 is the right name.
-	if seen.words&(wordPython3|wordLinux) == wordPython3 {
-		add(keyPython3, seen.python3)
+	if seen&(wordPython3|wordLinux) == wordPython3 {
+		add(keyPython3, firstWord(text, wordPython3, skip))
 	}
-	if seen.words&wordBash != 0 {
-		add(keyBash, bashOnWindows(text, seen.words&wordLinux != 0))
+	if seen&wordBash != 0 {
+		add(keyBash, bashOnWindows(text, seen&wordLinux != 0, skip))
 	}
 	return hints
 }
@@ -31,7 +31,7 @@ func textHints(text string, seen sighting) []Hint {
 // up: on a line behind cmd /c, powershell or pwsh, or as the first element of a
 // Python list. A word that leads to Linux silences the rest of its line, and
 // anywhere in the text it silences lists.
-func bashOnWindows(text string, linux bool) int {
+func bashOnWindows(text string, linux bool, skip mentions) int {
 	onWindows, onLinux := false, false // on this line, so far
 	for r := (runs{text: text}); r.next(); {
 		if r.newline {
@@ -45,7 +45,7 @@ func bashOnWindows(text string, linux bool) int {
 		case word&wordCmd != 0:
 			onWindows = onWindows || hasSlashC(text[r.end:])
 		case word&wordBash != 0 && (onWindows && !onLinux || !linux && firstOfList(text, r.start, r.end)):
-			if before := r.before(); before != '/' && before != '\\' {
+			if before := r.before(); before != '/' && before != '\\' && !skip.holds(r.start) {
 				return r.start
 			}
 		}
@@ -85,12 +85,22 @@ func firstOfList(text string, start, end int) bool {
 	return strings.HasSuffix(before, "[") && after != "" && after[0] == quote
 }
 
+// firstWord finds the first place where the word stands.
+func firstWord(text string, word words, skip mentions) int {
+	for r := (runs{text: text}); r.next(); {
+		if r.word()&word != 0 && !skip.holds(r.start) {
+			return r.start
+		}
+	}
+	return -1
+}
+
 // firstCall finds the first place where the program stands as a word of its
 // own and its options fulfil the condition.
-func firstCall(text string, program words, condition func(*options) bool) int {
+func firstCall(text string, program words, skip mentions, condition func(*options) bool) int {
 	var q quotes
 	for r := (runs{text: text}); r.next(); {
-		if r.word()&program == 0 {
+		if r.word()&program == 0 || skip.holds(r.start) {
 			continue
 		}
 		q.advance(text, r.start)

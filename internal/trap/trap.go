@@ -6,9 +6,10 @@
 //
 // There are two sorts of traps. Those of text.go look at the words of the text
 // and know no shell grammar, so that they also serve for text that no parser
-// accepts; a mention inside a string counts. All others look at the parsed
-// line, so that a mention is none. In both, one key is reported once, where it
-// first occurs.
+// accepts. Where there is a parse, what it shows to be a mention is none: a
+// commit message, a search pattern, a comment (mention.go). All others look at
+// the parsed line alone. In both, one key is reported once, where it first
+// occurs.
 package trap
 
 import (
@@ -80,16 +81,19 @@ func Keys() []string {
 
 // Hints reports the traps in text, ordered by where they begin. file is the
 // text's parse as bash, and nil where it has none; then only python-I, pkill-f,
-// python3 and bash are looked for. The result is nil where there is nothing to
+// python3 and bash are looked for, and a mention counts. The result is nil where there is nothing to
 // say, and that costs no allocation where no word of the text plays a part in
 // any trap.
 func Hints(text string, file *syntax.File) []Hint {
 	seen := scan(text)
 	var hints []Hint
-	if seen.words&textWords != 0 {
-		hints = textHints(text, seen)
+	if seen&textWords != 0 {
+		hints = textHints(text, seen, nil)
+		if len(hints) > 0 && file != nil {
+			hints = textHints(text, seen, mentionsIn(text, file))
+		}
 	}
-	if file != nil && worthWalking(seen.words) {
+	if file != nil && worthWalking(seen) {
 		f := finder{text: text, hints: hints}
 		f.file(file)
 		hints = f.hints

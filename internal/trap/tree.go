@@ -9,6 +9,10 @@ import (
 // maxDepth is how deep text inside text is followed: bash -c '…' and the like.
 const maxDepth = 3
 
+// maxLevels is how deep lists of statements inside one another are followed.
+// Nobody writes more, and the stack for it costs more than the rest.
+const maxLevels = 200
+
 // maxRedirections is how many of one command are looked at together.
 const maxRedirections = 16
 
@@ -28,15 +32,22 @@ type finder struct {
 	// What the text has done so far.
 	known    map[string]bool // variables that are shown not to be empty
 	assigned map[string]bool // variables that are assigned at all
+	found    map[string]bool // variables that hold process numbers found by a pattern
+	fetched  map[string]bool // variables that hold what a download brought
+	dirs     map[string]bool // directories that are shown to exist, as spelled
 	errexit  bool            // set -e
 	nounset  bool            // set -u
 	pipefail bool            // set -o pipefail
 
 	// What it does anywhere.
+	lastpipe    bool // sets or unsets the option of that name
 	pipeStatus  bool // looks at PIPESTATUS
 	crontabList bool // lists the crontab
 	utf8        bool // sets the encoding of python's output
 
+	substitution place // where a substitution in the present words stands
+
+	level     int // how deep the present list stands
 	lookahead int // how many more nodes may be looked at ahead of their turn
 }
 
@@ -44,6 +55,7 @@ type finder struct {
 type place struct {
 	readLoop bool // in a loop whose standard input is what read reads
 	piped    bool // standard output goes into a pipe
+	captured bool // standard output becomes part of a word
 }
 
 func (f *finder) add(key string, node syntax.Node) {
@@ -68,17 +80,34 @@ func (f *finder) has(key string) bool {
 	return false
 }
 
-func (f *finder) file(file *syntax.File) {
-	f.known, f.assigned = make(map[string]bool), make(map[string]bool)
+func (f *finder) file(file *syntax.File) { f.start(file, 0) }
+
+// start is file for a text with so many positional parameters.
+func (f *finder) start(file *syntax.File, args int) {
+	if f.known == nil {
+		f.known, f.assigned, f.found = make(map[string]bool), make(map[string]bool), make(map[string]bool)
+		f.fetched, f.dirs = make(map[string]bool), make(map[string]bool)
+	}
+	f.lastpipe = strings.Contains(f.text, "lastpipe")
 	f.pipeStatus = strings.Contains(f.text, "PIPESTATUS")
 	f.crontabList = strings.Contains(f.text, "crontab -l")
 	f.utf8 = strings.Contains(f.text, "PYTHONUTF8") || strings.Contains(f.text, "PYTHONIOENCODING")
 	f.lookahead = 1000 + len(f.text)
+	if args > 0 {
+		f.knowsPositional(min(args, 9))
+	}
 	f.stmts(file.Stmts, place{})
 }
 
-// nested looks at a word that another shell will parse.
-func (f *finder) nested(w *syntax.Word, errexit bool) {
+// shellState is what a shell is started with.
+type shellState struct {
+	errexit, pipefail bool
+	args              int // positional parameters
+}
+
+// nested looks at a word that another shell will parse, or the same one: then
+// same is its finder, else nil.
+func (f *finder) nested(w *syntax.Word, with shellState, same *finder) {
 	text, ok := static(w)
 	if !ok || f.depth >= maxDepth || len(text) > maxNested {
 		return
@@ -90,7 +119,11 @@ func (f *finder) nested(w *syntax.Word, errexit bool) {
 	if err != nil {
 		return
 	}
-	sub := finder{text: text, hints: f.hints, base: f.base, inner: true, depth: f.depth + 1, parser: f.parser, errexit: errexit}
+	sub := finder{text: text, hints: f.hints, base: f.base, inner: true, depth: f.depth + 1, parser: f.parser, errexit: with.errexit, pipefail: with.pipefail}
+	if same != nil {
+		sub.known, sub.assigned, sub.found, sub.fetched, sub.dirs = same.known, same.assigned, same.found, same.fetched, same.dirs
+		sub.errexit, sub.nounset, sub.pipefail = same.errexit, same.nounset, same.pipefail
+	}
 	if !f.inner {
 		start := int(w.Pos().Offset())
 		sub.base += start
@@ -99,11 +132,16 @@ func (f *finder) nested(w *syntax.Word, errexit bool) {
 			sub.base, sub.inner = sub.base+1, false
 		}
 	}
-	sub.file(file)
+	sub.start(file, with.args)
 	f.hints = sub.hints
 }
 
 func (f *finder) stmts(list []*syntax.Stmt, p place) {
+	if f.level == maxLevels {
+		return
+	}
+	f.level++
+	defer func() { f.level-- }()
 	var s sequence
 	for _, stmt := range list {
 		f.inSequence(&s, stmt)
@@ -127,6 +165,7 @@ func (f *finder) stmt(s *syntax.Stmt, p place) {
 	for i, member := range members {
 		q := p
 		q.piped = p.piped || i < len(members)-1
+		q.readLoop = p.readLoop && i == 0 && !member.Background
 		f.member(member, q, i > 0)
 	}
 }
@@ -153,13 +192,18 @@ func pipeline(s *syntax.Stmt) []*syntax.Stmt {
 
 // member looks at one member of a pipeline. fed tells that it reads from one.
 func (f *finder) member(s *syntax.Stmt, p place, fed bool) {
+	outside := f.substitution
+	f.substitution = place{readLoop: p.readLoop, captured: true}
+	defer func() { f.substitution = outside }()
 	f.redirections(s, p)
 	for _, redirect := range s.Redirs {
 		f.word(redirect.Word)
 		f.word(redirect.Hdoc)
 		switch redirect.Op {
 		case syntax.RdrIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			fed = true
+			if redirect.N == nil || redirect.N.Value == "0" {
+				fed, p.readLoop = true, false
+			}
 		}
 	}
 	switch c := s.Cmd.(type) {
@@ -179,9 +223,7 @@ func (f *finder) member(s *syntax.Stmt, p place, fed bool) {
 		f.stmts(c.Stmts, p)
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
-			if n := len(c.Cond); n > 0 && f.hidesExit(c.Cond[n-1]) {
-				f.add(keyPipeExit, c.Cond[n-1])
-			}
+			f.condition(c.Cond)
 			f.stmts(c.Cond, p)
 			f.stmts(c.Then, p)
 		}
@@ -189,7 +231,15 @@ func (f *finder) member(s *syntax.Stmt, p place, fed bool) {
 		if fed && reads(c.Cond) {
 			p.readLoop = true
 		}
-		f.stmts(c.Cond, place{piped: p.piped})
+		f.condition(c.Cond)
+		f.stmts(c.Cond, place{piped: p.piped, captured: p.captured})
+		for _, cond := range c.Cond {
+			if call, ok := callOf(cond); ok && call.is("read") {
+				for _, a := range call.args[1:] {
+					f.known[a.text] = true
+				}
+			}
+		}
 		f.stmts(c.Do, p)
 	case *syntax.ForClause:
 		f.loop(c)
@@ -213,10 +263,24 @@ func (f *finder) member(s *syntax.Stmt, p place, fed bool) {
 	}
 }
 
+// condition looks at what if, while and until decide by.
+func (f *finder) condition(list []*syntax.Stmt) {
+	if len(list) == 0 {
+		return
+	}
+	last := list[len(list)-1]
+	if f.hidesExit(last) {
+		f.add(keyPipeExit, last)
+	}
+	if decl, ok := last.Cmd.(*syntax.DeclClause); ok && substitutes(decl) {
+		f.add(keyDeclareHidesExit, decl)
+	}
+}
+
 // reads tells whether a loop's condition is the builtin read.
 func reads(cond []*syntax.Stmt) bool {
 	for _, s := range cond {
-		if c, ok := callOf(s); ok && c.is("read", "mapfile", "readarray") {
+		if c, ok := callOf(s); ok && c.is("read", "mapfile", "readarray") && !c.short("u") && !redirectsInput(s) {
 			return true
 		}
 	}
@@ -244,10 +308,10 @@ func (f *finder) expression(node syntax.Node) {
 	syntax.Walk(node, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			f.stmts(n.Stmts, place{})
+			f.stmts(n.Stmts, f.substitution)
 			return false
 		case *syntax.ProcSubst:
-			f.stmts(n.Stmts, place{})
+			f.stmts(n.Stmts, place{captured: n.Op == syntax.CmdIn})
 			return false
 		case *syntax.ParamExp:
 			if n.Param == nil {
@@ -258,9 +322,31 @@ func (f *finder) expression(node syntax.Node) {
 			if test || guards {
 				f.known[n.Param.Value] = true
 			}
+			if n.Param.Value == "#" {
+				f.knowsPositional(9)
+			}
+		case *syntax.UnaryTest:
+			if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.TsDirect {
+				f.seesDirectory(w)
+			}
 		}
 		return true
 	})
+}
+
+// knowsPositional notes that there are so many positional parameters.
+func (f *finder) knowsPositional(n int) {
+	for i := range n {
+		f.known[string(rune('1'+i))] = true
+	}
+	f.known["@"], f.known["*"] = true, true
+}
+
+// seesDirectory notes that a directory is there, or that somebody asked.
+func (f *finder) seesDirectory(w *syntax.Word) {
+	if dir := strings.TrimSuffix(spelled(w), "/"); dir != "" {
+		f.dirs[dir] = true
+	}
 }
 
 // knows notes that somebody has looked at the variables of a word.
@@ -271,6 +357,9 @@ func (f *finder) knows(w *syntax.Word) {
 	for _, part := range flat(w) {
 		if p, ok := part.(*syntax.ParamExp); ok && p.Param != nil {
 			f.known[p.Param.Value] = true
+			if p.Param.Value == "#" {
+				f.knowsPositional(9)
+			}
 		}
 	}
 }
@@ -285,6 +374,7 @@ func (f *finder) assigns(list []*syntax.Assign, lasting bool) {
 		if lasting && a.Name != nil && !a.Naked {
 			f.assigned[a.Name.Value] = true
 			f.known[a.Name.Value] = f.notEmpty(a.Value)
+			f.found[a.Name.Value], f.fetched[a.Name.Value] = sources(a.Value)
 		}
 	}
 }
@@ -299,6 +389,9 @@ func (f *finder) notEmpty(w *syntax.Word) bool {
 		if s, ok := staticPart(part, true); ok && s != "" {
 			return true
 		}
+		if subst, ok := part.(*syntax.CmdSubst); ok && sure(subst) {
+			return true
+		}
 		if name, ok := plainVariable(part); ok && (f.known[name] || neverEmpty(name)) {
 			return true
 		}
@@ -310,6 +403,23 @@ func (f *finder) notEmpty(w *syntax.Word) bool {
 		}
 	}
 	return false
+}
+
+// sources tells whether a value is the output of a search for processes, and
+// whether it is that of a download.
+func sources(w *syntax.Word) (found, fetched bool) {
+	if w == nil {
+		return false, false
+	}
+	parts := flat(w)
+	if len(parts) != 1 {
+		return false, false
+	}
+	subst, ok := parts[0].(*syntax.CmdSubst)
+	if !ok || len(subst.Stmts) != 1 {
+		return false, false
+	}
+	return searchesProcesses(subst.Stmts), fetches(subst.Stmts)
 }
 
 // declaration looks at declare, local, export and the like.
@@ -327,7 +437,7 @@ func substitutes(c *syntax.DeclClause) bool {
 			continue
 		}
 		for _, part := range flat(a.Value) {
-			if _, ok := part.(*syntax.CmdSubst); ok {
+			if subst, ok := part.(*syntax.CmdSubst); ok && !harmless(subst) {
 				return true
 			}
 		}

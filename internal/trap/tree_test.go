@@ -199,6 +199,9 @@ func TestTreeKinds(t *testing.T) {
 		}
 		for _, hit := range test.hits {
 			for _, text := range around(hit) {
+				if test.key == keyRedirectOrder && strings.Contains(text, "$(") {
+					continue // there the errors are what is asked for
+				}
 				if got := treeKeys(t, text); len(got) != 1 || got[0] != test.key {
 					t.Errorf("%q: %q, want %q", text, got, test.key)
 				}
