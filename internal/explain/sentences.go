@@ -14,9 +14,10 @@ var sentences = map[string][]sentence{
 	"arithmetic": {
 		{"arithmetic over a value that is not known to be a number may run any command", "Rechnen mit einem Wert, der nicht sicher eine Zahl ist, kann jeden Befehl ausführen."},
 	},
-	"bidi":    {{"%1 changes the direction in which the text is shown", "%1 ändert die Richtung, in der der Text erscheint."}},
-	"blank":   {{"%1 looks like a blank but does not separate words", "%1 sieht aus wie ein Leerzeichen, trennt aber keine Wörter."}},
-	"braces":  {{"the braces give more words than are read", "Die Klammern ergeben mehr Wörter, als gelesen werden."}},
+	"bidi":  {{"%1 changes the direction in which the text is shown", "%1 ändert die Richtung, in der der Text erscheint."}},
+	"blank": {{"%1 looks like a blank but does not separate words", "%1 sieht aus wie ein Leerzeichen, trennt aber keine Wörter."}},
+	"braces": {{"the braces give more words than are read", "Die Klammern ergeben mehr Wörter, als gelesen werden."},
+		{"the word has more braces than are read", "Das Wort hat mehr geschweifte Klammern, als gelesen werden."}},
 	"catalog": {{"%1: %2", "%1: %2."}}, // %2 is one of whys
 	"code":    {{"what the %1 text does is not fully known", "Was der Programmtext (%1) tut, ist nicht vollständig bekannt."}},
 	"comment": {{"a comment ends in a backslash: the next line is a command for bash", "Ein Kommentar endet mit einem Rückstrich: Für bash ist die nächste Zeile ein Befehl."}},
@@ -72,7 +73,8 @@ var sentences = map[string][]sentence{
 	"not-posix":         {{"sh may read this in another way than bash", "sh kann das anders lesen als bash."}},
 	"nul":               {{"the text holds a NUL byte, which shells drop or stop at", "Der Text enthält ein NUL-Byte, das Shells übergehen oder bei dem sie aufhören."}},
 	"open-array":        {{"a text that is assigned to an array by a declaration is evaluated", "Ein Text, der durch eine Deklaration zu einem Feld wird, wird ausgewertet."}},
-	"open-declaration":  {{"what is declared is not known", "Was deklariert wird, ist nicht bekannt."}},
+	"open-declaration": {{"what is declared is not known", "Was deklariert wird, ist nicht bekannt."},
+		{"there are more flags than are read", "Es sind mehr Schalter, als gelesen werden."}},
 	"open-input": {
 		{"what runs comes from standard input", "Was läuft, kommt von der Standardeingabe."},
 		{"what runs comes from a command", "Was läuft, kommt aus einem Befehl."},
