@@ -556,6 +556,11 @@ func (f *frame) take(o *option, name string, i, from int) (next int, ends, ok bo
 	case o.mode == noValue || o.mode == attachedValue && from < 0:
 		f.give(o, name, -1, 0)
 	case o.mode == untilSemicolon || o.mode == onlySemicolon:
+		if from >= 0 { // the command stands in the same word, alone
+			f.value(o.values[0], i, from, next, name)
+			f.give(o, name, -1, 0)
+			break
+		}
 		end := next
 		for ; end < len(f.words); end++ {
 			w := &f.words[end]

@@ -297,7 +297,7 @@ func (r *reader) startTrace() {
 // names checks the names of variables that a builtin assigns to.
 func (r *reader) names(name string) {
 	s, words := r.call.scope, r.call.words
-	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOstucC", "readarray": "dnOstucC", "printf": "v", "wait": "p", "getopts": "", "unset": ""}[name]
+	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "printf": "v", "wait": "p", "getopts": "", "unset": ""}[name]
 	i, fills := 1, name == "mapfile" || name == "readarray"
 	assign := func(w catalog.Word) {
 		if !r.variableName(w, s, r.key) {

@@ -668,7 +668,7 @@ func (r *reader) inner(v *catalog.Value, remote bool) {
 	if v.From > 0 {
 		words = append([]catalog.Word{r.word(v)}, words[1:]...)
 	}
-	words = r.innerWords(words)
+	words = r.innerWords(words, v)
 	c := call{words: words, at: r.call.offset(v.Word), scope: r.child(remote), external: true}
 	if r.call.offsets != nil {
 		c.offsets = r.call.offsets[min(v.Word, len(r.call.offsets)):]
@@ -700,21 +700,54 @@ func (r *reader) inner(v *catalog.Value, remote bool) {
 	w.command(c)
 }
 
+// noOutputFile reports whether a variable that names a file has a value that
+// names none: a level or a switch, with which the output goes to standard error.
+func noOutputFile(name, value string) bool {
+	switch {
+	case strings.HasPrefix(name, "GIT_TRACE"), strings.HasPrefix(name, "GIT_REDIRECT_"), name == "BASH_XTRACEFD":
+		return !strings.HasPrefix(value, "/") && len(value) < 6 && !strings.Contains(value, ".")
+	case name == "LESSHISTFILE":
+		return value == "-"
+	}
+	return false
+}
+
 // innerWords fills in what find and xargs put into the command.
-func (r *reader) innerWords(words []catalog.Word) []catalog.Word {
+func (r *reader) innerWords(words []catalog.Word, v *catalog.Value) []catalog.Word {
 	switch r.out.Use.Entry.Name {
 	case "find", "fd":
-		return r.found(words)
+		return r.found(words, v)
 	case "xargs":
 		return r.appended(words)
 	}
 	return words
 }
 
-// found replaces {} by the files that a search finds.
-func (r *reader) found(words []catalog.Word) []catalog.Word {
-	file := catalog.Open(catalog.Partial, "", r.start()+"/**", string(catalog.Hole), false)
+// found replaces {} by the files that a search finds, one or all at once. fd
+// appends them to a command that has no place for them.
+func (r *reader) found(words []catalog.Word, v *catalog.Value) []catalog.Word {
+	kind, fd := catalog.Partial, r.out.Use.Entry.Name == "fd"
+	if fd && (v.Option == "-X" || v.Option == "--exec-batch") ||
+		!fd && v.End < len(r.call.words) && r.call.words[v.End].Text == "+" {
+		kind = catalog.Many
+	}
+	file := catalog.Open(kind, "", r.start()+"/**", string(catalog.Hole), false)
+	if fd && !slices.ContainsFunc(words, hasPlace) {
+		words = append(words[:len(words):len(words)], file)
+	}
 	return replaced(words, "{}", file)
+}
+
+// hasPlace reports whether a word has a place where fd puts a file's name, or
+// a part of it.
+func hasPlace(w catalog.Word) bool {
+	text := templateOf(w)
+	for _, place := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+		if strings.Contains(text, place) {
+			return true
+		}
+	}
+	return false
 }
 
 // start is where a search begins, if it is one folder.
@@ -1151,8 +1184,8 @@ func (r *reader) variable(e setting, program string, builtin bool) {
 		child.env = nil
 		r.command(call{words: []catalog.Word{e.value, many}, at: r.key, scope: child, external: true})
 	case catalog.WritesFile:
-		if literalValue && !strings.HasPrefix(e.value.Text, "/") && len(e.value.Text) < 6 && !strings.Contains(e.value.Text, ".") {
-			return // a level or a switch: the output goes to standard error
+		if literalValue && noOutputFile(e.name, e.value.Text) {
+			return
 		}
 		r.out.Effects |= detail.Writes
 		r.path(catalog.Write, e.value)
