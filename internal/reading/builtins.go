@@ -379,6 +379,10 @@ func (r *reader) testVariable() {
 	words := r.call.words
 	for i := 1; i < len(words); i++ {
 		w := words[i]
+		if w.Kind == catalog.Many && w.Text == "" && w.Option {
+			// It may become -v and a name with a subscript that is evaluated.
+			r.unknown(i, "open-test", "the word may become an operator of test that evaluates the next one")
+		}
 		dangerous := w.Kind == catalog.Literal && (w.Text == "-v" || w.Text == "-R") || w.Kind == catalog.Many
 		if dangerous && i+1 < len(words) {
 			if words[i+1].Kind == catalog.Literal && (words[i+1].Text == "]" || words[i+1].Text == "=" || words[i+1].Text == "==" || words[i+1].Text == "!=") {
