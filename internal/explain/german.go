@@ -50,6 +50,7 @@ var german = map[string]string{
 	"nul":               "Der Text enthält ein NUL-Zeichen.",
 	"open-array":        "Ein Text, der durch eine Deklaration zu einem Feld wird, wird ausgewertet.",
 	"open-declaration":  "Was deklariert wird, ist nicht bekannt.",
+	"open-test":         "Das Wort kann zu einem Operator von test werden, der das nächste auswertet.",
 	"open-input":        "Was als Befehle gelesen wird, ist nicht bekannt.",
 	"open-option":       "Ein Wort kann eine Option sein, die eine Variable benennt.",
 	"open-pattern":      "Ein erweitertes Muster enthält Ersetzungen.",

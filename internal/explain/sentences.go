@@ -75,6 +75,7 @@ var sentences = map[string][]sentence{
 	"open-array":        {{"a text that is assigned to an array by a declaration is evaluated", "Ein Text, der durch eine Deklaration zu einem Feld wird, wird ausgewertet."}},
 	"open-declaration": {{"what is declared is not known", "Was deklariert wird, ist nicht bekannt."},
 		{"there are more flags than are read", "Es sind mehr Schalter, als gelesen werden."}},
+	"open-test": {{"the word may become an operator of test that evaluates the next one", "Das Wort kann zu einem Operator von test werden, der das nächste auswertet."}},
 	"open-input": {
 		{"what runs comes from standard input", "Was läuft, kommt von der Standardeingabe."},
 		{"what runs comes from a command", "Was läuft, kommt aus einem Befehl."},
