@@ -542,7 +542,7 @@ func (r *reader) value(u *catalog.Use, v *catalog.Value) {
 			return
 		}
 		r.base, r.changed = r.absolute(w.Text, r.base, r.call.scope), true
-		if len(r.base) > maxPath {
+		if len(r.base) > maxPath || !r.work(len(r.base)/64) {
 			r.base = ""
 		}
 	case catalog.URL, catalog.Host:

@@ -109,7 +109,7 @@ func (w *walker) fork(s *scope) *scope {
 func (w *walker) join(s, o *scope) {
 	n := (s.size() + o.size()) / 4
 	for name, f := range s.funcs {
-		n += len(f.bodies) * len(o.funcs[name].bodies) / 16
+		n += len(f.bodies) * len(o.funcs[name].bodies) / 2
 	}
 	if w.work(n) {
 		s.join(o)

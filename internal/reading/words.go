@@ -370,7 +370,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	if p.Param != nil {
 		name = p.Param.Value
 	}
-	if quoted && b.w.work(int(p.End().Offset()-p.Pos().Offset())/128) {
+	if quoted && b.w.work(int(p.End().Offset()-p.Pos().Offset())/64) {
 		for _, text := range quotesInside(p) {
 			if !strings.ContainsAny(text, "$`\\{}\"") {
 				continue // it ends in the same place, and expands nothing
