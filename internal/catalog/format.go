@@ -720,15 +720,16 @@ func (p *parser) term(s *section, words []string) (term, []string, error) {
 	return term{}, nil, p.errorf("unknown condition %q", clip(words[0]))
 }
 
-// stars refuses a pattern with a star that is not its only one at an end. A
-// value that begins with a star itself is "**".
+// stars refuses a pattern with a star that is not at an end, unless both ends
+// have one. A value that begins with a star itself is "**".
 func (p *parser) stars(patterns []string) error {
 	for _, text := range patterns {
 		if text == "**" {
 			continue
 		}
-		if n := strings.Count(text, "*"); n > 1 || n == 1 && text[0] != '*' && text[len(text)-1] != '*' {
-			return p.errorf("pattern %q: a star stands once, at the beginning or at the end", clip(text))
+		n, first, last := strings.Count(text, "*"), strings.HasPrefix(text, "*"), strings.HasSuffix(text, "*")
+		if n > 0 && !(first && last && len(text) > 2) && (n > 1 || !first && !last) {
+			return p.errorf("pattern %q: a star stands at the beginning, at the end or at both", clip(text))
 		}
 	}
 	return nil

@@ -639,11 +639,18 @@ func (c *clause) holdsFor(value string) bool {
 }
 
 // matchesAny reports whether value equals a pattern, begins with one that ends
-// in "*" or ends with one that begins so.
+// in "*", ends with one that begins so, or holds in its order what stands
+// between the stars of one that does both.
 func matchesAny(patterns []string, value string) bool {
 	for _, p := range patterns {
 		if p == value {
 			return true
+		}
+		if len(p) > 2 && p[0] == '*' && p[len(p)-1] == '*' {
+			if segment(p, value) {
+				return true
+			}
+			continue
 		}
 		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(value, prefix) {
 			return true
