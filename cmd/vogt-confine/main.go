@@ -1,32 +1,48 @@
-// Command vogt-confine will start one program in a box that the kernel
-// enforces: chosen paths, no or named network, masked credentials. Its imports
-// are a closed list, and this build holds its name only.
+// Command vogt-confine puts up the walls of a box and starts one command in it.
+// It is started by vogt, which decides what is in the box; it decides nothing.
+// Its imports are a closed list.
 package main
 
 import (
-	"context"
+	"fmt"
 	"io"
 	"os"
 
+	"vogt/internal/execution/confine/inside"
+	"vogt/internal/execution/confine/plan"
 	"vogt/internal/version"
 )
 
 func main() {
-	os.Exit(Run(context.Background(), os.Args[1:], Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Stdio is what the program reads and writes, so that a test can run it.
-type Stdio struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
+const usage = `vogt-confine puts up a box and starts a command in it, as vogt tells it to.
+It is no command for people: use "vogt confine -- COMMAND".
+
+Usage:
+  vogt-confine version   print the version of this build
+  vogt-confine help      print this text
+`
+
+// exitUsage is EX_USAGE of sysexits.h.
+const exitUsage = 64
 
 // Run runs the program with the arguments after its name and returns its exit
 // code.
-func Run(_ context.Context, args []string, stdio Stdio) int {
-	return version.Announced{
-		Name:      "vogt-confine",
-		Purpose:   "start a program in a box of chosen paths and network that the kernel enforces",
-		Meanwhile: "Keep each agent under an OS user of its own; `vogt run` asks before a command runs, but does not box it",
-	}.Run(args, stdio.Out, stdio.Err)
+func Run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 {
+		switch args[0] {
+		case "version", "--version":
+			fmt.Fprintln(stdout, version.Line("vogt-confine"))
+			return 0
+		case "help", "--help", "-h":
+			fmt.Fprint(stdout, usage)
+			return 0
+		case plan.Argument:
+			return inside.Main()
+		}
+	}
+	fmt.Fprint(stderr, usage)
+	return exitUsage
 }

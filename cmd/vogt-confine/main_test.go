@@ -13,14 +13,15 @@ func TestRun(t *testing.T) {
 		want string
 	}{
 		{[]string{"version"}, 0, "vogt-confine "},
-		{[]string{"help"}, 0, "box of chosen paths"},
-		{[]string{"start"}, 69, "box of chosen paths"},
-		{nil, 69, "Meanwhile: "},
+		{[]string{"help"}, 0, "vogt confine -- COMMAND"},
+		{[]string{"--help"}, 0, "vogt confine -- COMMAND"},
+		{[]string{"start"}, 64, "no command for people"},
+		{nil, 64, "no command for people"},
+		{[]string{"version", "more"}, 64, "no command for people"},
 	} {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			var out bytes.Buffer
-			code := Run(t.Context(), tt.args, Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
-			if code != tt.code || !strings.Contains(out.String(), tt.want) {
+			if code := Run(tt.args, &out, &out); code != tt.code || !strings.Contains(out.String(), tt.want) {
 				t.Errorf("exit code %d, want %d; output, which must contain %q:\n%s", code, tt.code, tt.want, &out)
 			}
 		})

@@ -1,0 +1,29 @@
+package confine
+
+import (
+	"os"
+
+	"vogt/internal/execution/confine/plan"
+)
+
+// Streams are the standard streams of the command.
+type Streams struct{ In, Out, Err *os.File }
+
+// Outcome tells how a box ended.
+type Outcome struct {
+	Code    int // exit code of the command, or 128+n when signal n ended it
+	Report  plan.Report
+	Changed []Change // protected files that are not what they were
+}
+
+// RefusedError says why no command was started.
+type RefusedError struct {
+	Reason string
+	Remedy string
+	// Command says that the box stands and the command cannot be started.
+	Command bool
+
+	namespaces bool // this machine does not let a user have them
+}
+
+func (e *RefusedError) Error() string { return e.Reason }

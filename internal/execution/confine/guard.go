@@ -1,0 +1,100 @@
+package confine
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// maxGuarded bounds how much of the protected files is compared, in bytes and
+// in files. More than that is an error, never a guess.
+const (
+	maxGuarded      = 64 << 20
+	maxGuardedFiles = 20_000
+)
+
+// snapshot is what protected paths hold: a digest a file.
+type snapshot map[string]string
+
+// look takes a snapshot of paths. What is missing is not in it.
+func look(paths []string) (snapshot, error) {
+	s := snapshot{}
+	left := int64(maxGuarded)
+	for _, root := range paths {
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+				return nil
+			case err != nil:
+				return err
+			case len(s) > maxGuardedFiles:
+				return fmt.Errorf("%s has more than %d protected files", root, maxGuardedFiles)
+			}
+			digest, size, err := entry(name, d)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if left -= size; left < 0 {
+				return fmt.Errorf("the protected files below %s hold more than %d bytes", root, maxGuarded)
+			}
+			s[name] = digest
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// entry is the digest of one file, and how much was read for it.
+func entry(name string, d fs.DirEntry) (digest string, size int64, err error) {
+	info, err := d.Info()
+	if err != nil {
+		return "", 0, err
+	}
+	mode := info.Mode()
+	switch {
+	case mode.IsDir():
+		return "folder", 0, nil // its time changes with placeholders; its files are compared
+	case mode&fs.ModeSymlink != 0:
+		target, err := os.Readlink(name)
+		return "link to " + target, 0, err
+	case !mode.IsRegular():
+		return mode.Type().String(), 0, nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Sprint(mode, info.Size(), info.ModTime()), 0, nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxGuarded+1))
+	return fmt.Sprintf("%v %x", mode.Perm(), h.Sum(nil)), n, err
+}
+
+// changes are the paths in which two snapshots differ, sorted.
+func (s snapshot) changes(after snapshot) []string {
+	var out []string
+	for name, digest := range s {
+		if after[name] != digest {
+			out = append(out, name)
+		}
+	}
+	for name := range after {
+		if _, ok := s[name]; !ok {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

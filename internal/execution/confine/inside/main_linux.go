@@ -1,0 +1,231 @@
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"vogt/internal/execution/confine/filter"
+	"vogt/internal/execution/confine/plan"
+)
+
+// The descriptors that the starter hands to the helper.
+const (
+	planFD    = 3 // the plan, encoded
+	controlFD = 4 // a connected SOCK_SEQPACKET socket
+)
+
+// failed is the exit code when nothing was started.
+const failed = 126
+
+// Main carries out the plan on descriptor 3 and returns the exit code of the
+// command, or 126 if it was not started: the report on descriptor 4 says why.
+func Main() int {
+	// Everything that follows changes this thread and what is forked from it.
+	runtime.LockOSThread()
+	control := &control{fd: controlFD}
+	p, err := plan.Decode(os.NewFile(planFD, "plan"))
+	if err == nil {
+		var code int
+		if code, err = start(p, control); err == nil {
+			return code
+		}
+	}
+	control.fail(err)
+	return failed
+}
+
+// start builds the box, starts the command and returns its exit code.
+func start(p *plan.Plan, control *control) (int, error) {
+	unix.Close(planFD)
+	program, err := options(p)
+	if err != nil {
+		return 0, err
+	}
+	abi, err := landlockVersion()
+	if err != nil {
+		return 0, err
+	}
+	report := plan.Report{Level: p.Level, Landlock: abi, Filter: program.Hash()}
+	if p.Level == plan.Full {
+		if err := buildRoot(p); err != nil {
+			return 0, err
+		}
+		if err := unix.Sethostname([]byte(p.Host)); err != nil {
+			return 0, &stepError{step: "name the box", err: err}
+		}
+		if err := network(p, control); err != nil {
+			return 0, err
+		}
+	}
+	if err := unix.Chdir(p.Dir); err != nil {
+		return 0, &stepError{step: "enter " + p.Dir, err: err, remedy: "start the command in a folder that the box shows"}
+	}
+	if err := confine(p, program); err != nil {
+		return 0, err
+	}
+	control.report(report)
+	if p.Level == plan.Reduced {
+		// There is no process namespace whose end ends what is left: the
+		// command replaces the helper.
+		if err := setLimit(unix.RLIMIT_AS, p.Limits.Memory); err != nil {
+			return 0, &stepError{step: "limit the memory", err: err}
+		}
+		err := unix.Exec(p.Program, p.Argv, p.Environ)
+		return 0, commandError(p, err)
+	}
+	return run(p, control)
+}
+
+// options builds the filter for the plan.
+func options(p *plan.Plan) (filter.Program, error) {
+	o := filter.Options{
+		Inet:     p.Level == plan.Full || p.Network == plan.Host,
+		Datagram: p.Level == plan.Full && p.Network != plan.Host,
+		Unix:     p.Sockets == plan.OwnSockets,
+		Terminal: p.Terminal || p.Level == plan.Full, // terminals of the box are its own
+		IPC:      p.Level == plan.Full,               // in a namespace of its own
+	}
+	if p.Network == plan.Host {
+		o.Inet, o.Datagram = true, true
+	}
+	arch, err := filter.Native()
+	if err != nil {
+		return filter.Program{}, err
+	}
+	return filter.Build(arch, o)
+}
+
+// run starts the command as a child, ends with it, and collects every process
+// that is left without a parent meanwhile.
+func run(p *plan.Plan, control *control) (int, error) {
+	signals := make(chan os.Signal, 32)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
+	// The helper lives on within the command's limits, and its heap has to do.
+	debug.SetGCPercent(-1)
+	if err := setLimit(unix.RLIMIT_AS, p.Limits.Memory); err != nil {
+		return 0, &stepError{step: "limit the memory", err: err}
+	}
+	// In a terminal the command stays in the starter's process group, so that
+	// the terminal's signals and the job control of the person's shell reach it.
+	pid, err := syscall.ForkExec(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Environ, Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		return 0, commandError(p, err)
+	}
+	control.started()
+	go func() {
+		for s := range signals {
+			if !p.Terminal || !fromTerminal(s) {
+				syscall.Kill(pid, s.(syscall.Signal)) // it has ended, if that fails
+			}
+		}
+	}()
+	for {
+		var status syscall.WaitStatus
+		ended, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, &stepError{step: "wait for the command", err: err}
+		case ended != pid:
+		case status.Signaled():
+			return 128 + int(status.Signal()), nil
+		default:
+			return status.ExitStatus(), nil
+		}
+	}
+}
+
+// fromTerminal reports whether a terminal sends the signal to all of its
+// foreground, so that the command has it already.
+func fromTerminal(s os.Signal) bool {
+	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGTSTP || s == syscall.SIGCONT
+}
+
+// commandError says why the command itself did not start.
+func commandError(p *plan.Plan, err error) error {
+	return &programError{p.Program, err}
+}
+
+// programError is a command that cannot be started in a box that stands.
+type programError struct {
+	program string
+	err     error
+}
+
+func (e *programError) Error() string {
+	return fmt.Sprintf("%s cannot be started in the box: %v", e.program, e.err)
+}
+
+func (e *programError) Unwrap() error { return e.err }
+
+// stepError is a wall that cannot be put up.
+type stepError struct {
+	step       string
+	err        error
+	remedy     string
+	namespaces bool // a mount was refused
+}
+
+func (e *stepError) Error() string { return fmt.Sprintf("cannot %s: %v", e.step, e.err) }
+
+func (e *stepError) Unwrap() error { return e.err }
+
+// control is the helper's end of the connection to the starter. Both sides send
+// one JSON object a packet.
+type control struct {
+	fd int
+}
+
+func (c *control) report(r plan.Report) {
+	data, err := json.Marshal(r)
+	if err == nil {
+		// A starter that is gone has taken the box with it.
+		_ = unix.Send(c.fd, data, unix.MSG_NOSIGNAL)
+	}
+}
+
+// started says that the command runs, by closing the connection.
+func (c *control) started() {
+	unix.Close(c.fd)
+	c.fd = -1
+}
+
+func (c *control) fail(err error) {
+	r := plan.Report{Error: err.Error()}
+	var step *stepError
+	if errors.As(err, &step) {
+		r.Remedy, r.Namespaces = step.remedy, step.namespaces
+	}
+	var program *programError
+	r.Command = errors.As(err, &program)
+	c.report(r)
+}
+
+// landlockVersion is the version of the kernel's Landlock (landlock(7)).
+func landlockVersion() (int, error) {
+	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
+	if errno != 0 {
+		return 0, &stepError{step: "use Landlock", err: errno, remedy: "this kernel has no Landlock (Linux 5.13), or it is switched off: add landlock to the kernel's lsm= parameter"}
+	}
+	return int(n), nil
+}
+
+// number is text as a descriptor, for messages.
+func number(n int) string { return strconv.Itoa(n) }
+
+// below reports whether a path is a folder or lies in it.
+func below(name, folder string) bool {
+	return name == folder || folder == "/" || strings.HasPrefix(name, folder+"/")
+}

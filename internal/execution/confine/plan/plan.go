@@ -1,0 +1,197 @@
+// Package plan is what the starter of a box and its helper say to each other:
+// everything that the helper is to do, decided and resolved before it starts.
+//
+// It owns the shape of a plan, its limits and its encoding. It leaves out what
+// a good plan is (confine) and how it is carried out (inside). The helper is
+// linked with it, so it imports the standard library only.
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// Version is the only version of a plan that this helper carries out: starter
+// and helper are installed together.
+const Version = 1
+
+// Argument is the only argument of the helper.
+const Argument = "box"
+
+// MaxSize is the limit of an encoded plan in bytes.
+const MaxSize = 4 << 20
+
+// Level says by what means a box is held.
+type Level string
+
+// The levels, strongest first. A box never has less than the plan asks for.
+const (
+	Full    Level = "full"    // namespaces, mounts, Landlock, capabilities, seccomp
+	Reduced Level = "reduced" // no namespaces: Landlock, capabilities, seccomp
+)
+
+// Network says what of a network is in the box.
+type Network string
+
+// The networks.
+const (
+	Offline Network = "none"  // a loopback of its own, nothing else
+	Proxied Network = "proxy" // as none, with a listener that the starter serves
+	Host    Network = "host"  // the machine's own network
+)
+
+// Sockets says which unix sockets there are in the box.
+type Sockets string
+
+// The sockets.
+const (
+	NoSockets  Sockets = "off" // only connected pairs
+	OwnSockets Sockets = "own" // also those that are made in the box
+)
+
+// Root says what the file tree of a box is made of.
+type Root string
+
+// The roots.
+const (
+	Listed   Root = "listed" // only what is listed
+	HostView Root = "host"   // everything, without what is hidden
+)
+
+// Plan is one box and the command in it. Paths are absolute, clean and free of
+// symbolic links, as the starter found them.
+type Plan struct {
+	Version int
+	Level   Level
+	Root    Root
+	Read    []string // what the root is made of, if it is listed
+	Write   []string // what may be written as well
+	Hidden  []string // files that are empty, folders that cannot be entered
+	Links   []Link   // symbolic links that the listed root repeats
+	Pinned  []string // folders that cannot be renamed, outermost first
+	Guarded []string // what may be read and not written
+	Home    string   // an empty folder at this place, unless it is listed
+	Cache   string   // the folder that stands at .cache in Home and may be written, or empty
+	Private string   // the folder for temporary files, where there can be no mount for them
+	Network Network
+	Port    int // of the proxy's listener on 127.0.0.1
+	Sockets Sockets
+	Host    string // name of the machine in the box
+	Dir     string
+	Program string // path of what is started
+	Argv    []string
+	Environ []string
+	Limits  Limits
+	// Terminal says that standard input is a terminal of the starter's
+	// session, in which the command stays.
+	Terminal bool
+}
+
+// Link is a symbolic link at Path to Target.
+type Link struct{ Path, Target string }
+
+// Limits bound what a box may use. Zero is no bound.
+type Limits struct {
+	Memory    int64 // bytes of address space a process
+	Processes int64 // of this user on the machine
+	Files     int64 // open at a time, a process
+	FileSize  int64 // bytes
+	CPU       int64 // seconds a process
+	Temporary int64 // bytes in each of the private temporary folders
+}
+
+// Encode returns the plan as it goes to the helper.
+func (p *Plan) Encode() ([]byte, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(p)
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("the plan of the box has %d bytes, the limit is %d: list fewer paths", len(data), MaxSize)
+	}
+	return data, err
+}
+
+// Decode reads a plan that Encode wrote.
+func Decode(r io.Reader) (*Plan, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("the plan of the box cannot be read: %w", err)
+	}
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("the plan of the box has more than %d bytes", MaxSize)
+	}
+	var p Plan
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("the plan of the box is broken: %w", err)
+	}
+	return &p, p.Check()
+}
+
+// Check reports what a helper would not carry out.
+func (p *Plan) Check() error {
+	if p.Version != Version {
+		return fmt.Errorf("the plan of the box is of version %d and the helper of %d: install vogt and vogt-confine together", p.Version, Version)
+	}
+	switch {
+	case p.Level != Full && p.Level != Reduced:
+		return fmt.Errorf("level %q: want %s or %s", p.Level, Full, Reduced)
+	case p.Root != Listed && p.Root != HostView:
+		return fmt.Errorf("root %q: want %s or %s", p.Root, Listed, HostView)
+	case p.Network != Offline && p.Network != Proxied && p.Network != Host:
+		return fmt.Errorf("network %q: want %s, %s or %s", p.Network, Offline, Proxied, Host)
+	case p.Sockets != NoSockets && p.Sockets != OwnSockets:
+		return fmt.Errorf("sockets %q: want %s or %s", p.Sockets, NoSockets, OwnSockets)
+	case p.Network == Proxied && (p.Port < 1 || p.Port > 65535):
+		return fmt.Errorf("port %d of the proxy: want 1 to 65535", p.Port)
+	case p.Level == Reduced && p.Network == Proxied:
+		return fmt.Errorf("a reduced box has no network of its own for a proxy")
+	case p.Level == Reduced && p.Sockets != NoSockets:
+		return fmt.Errorf("a reduced box cannot tell its own unix sockets from the machine's")
+	case len(p.Argv) == 0 || p.Program == "":
+		return fmt.Errorf("the plan of the box names no program")
+	}
+	places := []string{p.Home, p.Dir, p.Program}
+	for _, name := range []string{p.Cache, p.Private} {
+		if name != "" {
+			places = append(places, name)
+		}
+	}
+	for _, list := range [][]string{p.Read, p.Write, p.Hidden, p.Pinned, p.Guarded, places} {
+		for _, name := range list {
+			if name == "" || name[0] != '/' || path.Clean(name) != name || strings.IndexByte(name, 0) >= 0 {
+				return fmt.Errorf("path %q of the box: want an absolute, clean one", name)
+			}
+		}
+	}
+	for _, text := range append(p.Argv[:len(p.Argv):len(p.Argv)], p.Environ...) {
+		if strings.IndexByte(text, 0) >= 0 {
+			return fmt.Errorf("an argument or variable of the box holds a NUL byte")
+		}
+	}
+	for _, l := range p.Links {
+		if l.Path == "" || l.Path[0] != '/' || path.Clean(l.Path) != l.Path || l.Target == "" {
+			return fmt.Errorf("link %q of the box: want an absolute, clean path and a target", l.Path)
+		}
+	}
+	return nil
+}
+
+// Report is what the helper says before it starts the command.
+type Report struct {
+	Level    Level
+	Landlock int    // version of the kernel's interface (landlock(7)); 0 is none
+	Filter   string // hash of the seccomp filter
+	Error    string // why no command was started; empty if it was
+	Remedy   string // what to do about it
+	Command  bool   // the command itself cannot be started: not found or no program
+	// Namespaces says that this machine does not give an ordinary user what a
+	// full box is made of.
+	Namespaces bool
+}

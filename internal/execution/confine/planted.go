@@ -1,0 +1,151 @@
+package confine
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Change is a protected file that is not what it was before the command.
+type Change struct {
+	Path string
+	// Aside is where it was put, so that nothing runs it. It is empty for a file
+	// that was left alone: in a full box, the box cannot have changed it.
+	Aside string
+}
+
+// asideSuffix marks what was put aside. git and editors know no such name.
+const asideSuffix = ".vogt-quarantine"
+
+// planted puts aside what repositories that a box has made would run: hooks,
+// and settings that can name programs. known are the files that were guarded.
+func planted(files []string, known snapshot) ([]Change, error) {
+	var out []Change
+	for _, root := range files {
+		if _, ok := known[root]; ok {
+			continue
+		}
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if d.IsDir() || known.covers(name) || harmless(name, d) {
+				return nil
+			}
+			aside, err := putAside(name)
+			if err == nil {
+				out = append(out, Change{name, aside})
+			}
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// covers reports whether a path was compared before and after.
+func (s snapshot) covers(name string) bool { _, ok := s[name]; return ok }
+
+// harmless reports whether a file of a new repository starts nothing: git's
+// samples of hooks, and settings that name no program.
+func harmless(name string, d fs.DirEntry) bool {
+	if !d.Type().IsRegular() {
+		return filepath.Base(name) == ".git"
+	}
+	if filepath.Base(filepath.Dir(name)) == "hooks" {
+		return strings.HasSuffix(name, ".sample") || strings.HasSuffix(name, asideSuffix)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil || len(data) > 1<<20 {
+		return false
+	}
+	switch filepath.Base(name) {
+	case ".git":
+		return true // what it leads to is looked at by itself
+	case "commondir":
+		// Git makes one for each worktree.
+		return filepath.Base(filepath.Dir(filepath.Dir(name))) == "worktrees" && strings.TrimSpace(string(data)) == "../.."
+	case "config", "config.worktree":
+		return plainSettings(data)
+	case "attributes":
+		// Attributes choose among drivers that settings define.
+		return true
+	}
+	return false
+}
+
+// plain reports whether a setting of git holds no program's name, as far as git
+// itself writes it into a new repository (git-config(1)).
+func plain(section, key string) bool {
+	switch section {
+	case "core":
+		return slices.Contains([]string{"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks"}, key)
+	case "user":
+		return key == "name" || key == "email"
+	case "init":
+		return key == "defaultbranch"
+	case "remote":
+		return key == "url" || key == "fetch"
+	case "branch":
+		return key == "remote" || key == "merge" || key == "rebase"
+	case "submodule":
+		return key == "url" || key == "active"
+	}
+	return false
+}
+
+// plainSettings reports whether a file of settings holds only plain ones, in the
+// form in which git writes them.
+func plainSettings(data []byte) bool {
+	section := ""
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
+			inner, ok := strings.CutSuffix(line[1:], "]")
+			if !ok || strings.ContainsAny(inner, "[]#;\\") {
+				return false
+			}
+			section, _, _ = strings.Cut(strings.ToLower(inner), " ")
+		default:
+			key, value, ok := strings.Cut(line, "=")
+			key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+			if !ok || !plain(section, key) || strings.HasSuffix(value, "\\") || strings.Contains(value, "::") {
+				return false
+			}
+		}
+	}
+	return lines.Err() == nil
+}
+
+// putAside renames a file so that nothing takes it up.
+func putAside(name string) (string, error) {
+	for n := 1; n < 1000; n++ {
+		aside := name + asideSuffix
+		if n > 1 {
+			aside = fmt.Sprintf("%s-%d", aside, n)
+		}
+		// Link and remove, and not rename: nothing is to be overwritten.
+		if err := os.Link(name, aside); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		return aside, os.Remove(name)
+	}
+	return "", fmt.Errorf("there are too many files beside %s that were put aside", name)
+}

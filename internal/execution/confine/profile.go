@@ -1,0 +1,175 @@
+package confine
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"vogt/internal/execution/confine/plan"
+)
+
+// Profile says what a box shows and allows, as a person writes it. Paths may
+// begin with "~/" (the home) or "./" (the workspace); others are absolute.
+type Profile struct {
+	Name string `toml:"-"`
+	// Root is `listed` for a tree of what Read and Write list, or `host` for
+	// the machine's tree without what is hidden.
+	Root plan.Root `toml:"root"`
+	// Read and Write list what may be read and what may be written as well.
+	Read  []string `toml:"read"`
+	Write []string `toml:"write"`
+	// Hidden lists what is empty or cannot be entered. A "*" stands for any
+	// rest of the last part.
+	Hidden []string `toml:"hidden"`
+	// Protected lists what cannot be changed in what may be written.
+	Protected []string     `toml:"protected"`
+	Network   plan.Network `toml:"net"`
+	Sockets   plan.Sockets `toml:"unix"`
+	// Environ lists the variables that are passed on. A "*" stands for any
+	// rest.
+	Environ []string `toml:"env"`
+	// Reduced admits a box without namespaces where there can be none.
+	Reduced bool   `toml:"reduced"`
+	Limits  Limits `toml:"limits"`
+}
+
+// Limits bound what a box may use. Zero is no bound.
+type Limits struct {
+	Memory    Size  `toml:"memory"`
+	Processes int64 `toml:"processes"`
+	Files     int64 `toml:"files"`
+	FileSize  Size  `toml:"file_size"`
+	CPU       int64 `toml:"cpu_seconds"`
+	Temporary Size  `toml:"temporary"`
+}
+
+// Size is a number of bytes, written as "512M" or "2G".
+type Size int64
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	word := string(text)
+	unit := int64(1)
+	switch {
+	case strings.HasSuffix(word, "K"):
+		unit = 1 << 10
+	case strings.HasSuffix(word, "M"):
+		unit = 1 << 20
+	case strings.HasSuffix(word, "G"):
+		unit = 1 << 30
+	}
+	if unit > 1 {
+		word = word[:len(word)-1]
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/unit {
+		return fmt.Errorf("size %q: want a number of bytes, or one with K, M or G", text)
+	}
+	*s = Size(n * unit)
+	return nil
+}
+
+// Parse reads a profile. Unknown keys are errors.
+func Parse(name, text string) (*Profile, error) {
+	p := &Profile{Name: name}
+	meta, err := toml.Decode(text, p)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("profile %s: unknown key %s", name, unknown[0])
+	}
+	return p, p.check()
+}
+
+func (p *Profile) check() error {
+	for _, field := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"root", string(p.Root), []string{string(plan.Listed), string(plan.HostView)}},
+		{"net", string(p.Network), []string{string(plan.Offline), string(plan.Proxied), string(plan.Host)}},
+		{"unix", string(p.Sockets), []string{string(plan.NoSockets), string(plan.OwnSockets)}},
+	} {
+		if !slices.Contains(field.known, field.value) {
+			return fmt.Errorf("profile %s: %s is %q, want %s", p.Name, field.key, field.value, strings.Join(field.known, " or "))
+		}
+	}
+	if p.Root == plan.HostView && p.Sockets == plan.OwnSockets {
+		return fmt.Errorf("profile %s: root = %q shows the machine's unix sockets, so that unix = %q could not keep to those of the box", p.Name, p.Root, p.Sockets)
+	}
+	for _, list := range []struct {
+		key    string
+		values []string
+	}{{"read", p.Read}, {"write", p.Write}, {"hidden", p.Hidden}, {"protected", p.Protected}} {
+		for _, name := range list.values {
+			if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~/") && !strings.HasPrefix(name, "./") && name != "." {
+				return fmt.Errorf("profile %s: %s: %q begins with neither /, ~/ nor ./", p.Name, list.key, name)
+			}
+			if slices.Contains(strings.Split(name, "/"), "..") {
+				return fmt.Errorf("profile %s: %s: %q leads out of its folder", p.Name, list.key, name)
+			}
+		}
+	}
+	return nil
+}
+
+// Narrow returns the profile with what a file of the workspace says: it may
+// take away, and nothing that it says gives more.
+func (p *Profile) Narrow(by *Profile) (*Profile, error) {
+	out := *p
+	for _, name := range by.Read {
+		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: read %q is no part of that", name)
+	}
+	for _, name := range by.Write {
+		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: write %q is no part of that", name)
+	}
+	if len(by.Environ) > 0 || by.Reduced {
+		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: env and reduced are no part of that")
+	}
+	out.Hidden = append(slices.Clip(out.Hidden), by.Hidden...)
+	out.Protected = append(slices.Clip(out.Protected), by.Protected...)
+	if by.Network == plan.Offline {
+		out.Network = plan.Offline
+	}
+	if by.Sockets == plan.NoSockets {
+		out.Sockets = plan.NoSockets
+	}
+	return &out, nil
+}
+
+//go:embed default.toml
+var defaultText string
+
+// Builtin returns a profile that Vogt brings: default, which holds unless
+// another one is named; read, in which nothing of the workspace can be written;
+// and host, which shows the machine's tree without what is hidden.
+func Builtin(name string) (func() (*Profile, error), bool) {
+	change, ok := map[string]func(*Profile){
+		"default": func(*Profile) {},
+		"read": func(p *Profile) {
+			p.Read = append(p.Read, p.Write...)
+			p.Write = nil
+		},
+		"host": func(p *Profile) {
+			p.Root, p.Read = plan.HostView, nil
+		},
+	}[name]
+	if !ok {
+		return nil, false
+	}
+	return func() (*Profile, error) {
+		p, err := Parse(name, defaultText)
+		if err == nil {
+			change(p)
+		}
+		return p, err
+	}, true
+}
+
+// BuiltinNames are the names of the profiles that Vogt brings.
+func BuiltinNames() []string { return []string{"default", "read", "host"} }

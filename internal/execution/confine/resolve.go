@@ -1,0 +1,544 @@
+package confine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"vogt/internal/execution/confine/plan"
+)
+
+// Request is a command to be run in a box.
+type Request struct {
+	Profile   *Profile
+	Workspace string   // folder that the box is about
+	Dir       string   // folder in which the command starts; empty is the workspace
+	Home      string   // of the user
+	Program   string   // absolute path of the program
+	Argv      []string // with the program's name
+	Environ   []string
+	Terminal  bool // standard input is a terminal of this session
+	// Level is the least that must hold. Empty is Full, or Reduced where the
+	// profile admits it and there can be no Full.
+	Level plan.Level
+	// State is a folder of the starter in which each workspace gets a cache of
+	// its own, which its boxes see at ~/.cache. Empty is none.
+	State string
+	// Own are folders that the box may write as well, such as the state of an
+	// agent.
+	Own []string
+}
+
+// maxDepth is how deep repositories are looked for in a workspace.
+const maxDepth = 8
+
+// maxFolders bounds how many folders are looked at for repositories.
+const maxFolders = 50_000
+
+// Resolve turns a request into a plan. Every path in it is free of links and
+// exists, but for the protected names that are missing: those are made as empty
+// folders by Start and are in made.
+func Resolve(r Request) (p *plan.Plan, missing []string, err error) {
+	s := &resolver{request: r, profile: r.Profile}
+	return s.resolve()
+}
+
+func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
+	r := s.request
+	if s.workspace, err = canonicalDir(r.Workspace); err != nil {
+		return nil, nil, fmt.Errorf("the workspace %s: %w", r.Workspace, err)
+	}
+	if s.home, err = canonicalDir(r.Home); err != nil {
+		return nil, nil, fmt.Errorf("the home %s: %w", r.Home, err)
+	}
+	if err := s.tooWide(); err != nil {
+		return nil, nil, err
+	}
+	dir := s.workspace
+	if r.Dir != "" {
+		if dir, err = canonicalDir(r.Dir); err != nil {
+			return nil, nil, fmt.Errorf("the folder %s: %w", r.Dir, err)
+		}
+	}
+	p = &plan.Plan{
+		Version: plan.Version, Level: plan.Full, Root: r.Profile.Root, Home: s.home,
+		Network: r.Profile.Network, Sockets: r.Profile.Sockets, Host: "box",
+		Dir: dir, Program: r.Program, Argv: r.Argv, Terminal: r.Terminal,
+		Environ: environ(r.Environ, r.Profile.Environ, s.home),
+		Limits: plan.Limits{
+			Memory: int64(r.Profile.Limits.Memory), Processes: r.Profile.Limits.Processes, Files: r.Profile.Limits.Files,
+			FileSize: int64(r.Profile.Limits.FileSize), CPU: r.Profile.Limits.CPU, Temporary: int64(r.Profile.Limits.Temporary),
+		},
+	}
+	if p.Network == plan.Proxied {
+		p.Port = proxyPort
+	}
+	if p.Cache, err = s.cache(); err != nil {
+		return nil, nil, err
+	}
+	if p.Write, err = s.existing(r.Profile.Write, r.Own); err != nil {
+		return nil, nil, err
+	}
+	if common := s.commonDir(); common != "" && covered(s.workspace, p.Write) {
+		p.Write = append(p.Write, common)
+	}
+	if p.Root == plan.Listed {
+		if p.Read, err = s.existing(r.Profile.Read, nil); err != nil {
+			return nil, nil, err
+		}
+		p.Read = outermost(p.Read)
+		p.Links = s.links
+		if !covered(p.Dir, p.Read, p.Write) {
+			return nil, nil, fmt.Errorf("the folder %s is not in the box: start it in the workspace %s", p.Dir, s.workspace)
+		}
+	}
+	p.Write = outermost(p.Write)
+	if p.Hidden, err = s.hidden(); err != nil {
+		return nil, nil, err
+	}
+	if err := s.guard(p); err != nil {
+		return nil, nil, err
+	}
+	return p, s.missing, nil
+}
+
+// proxyPort is where the proxy listens in a box.
+const proxyPort = 3128
+
+type resolver struct {
+	request   Request
+	profile   *Profile
+	workspace string
+	home      string
+	links     []plan.Link
+	missing   []string
+	watched   []string // protected names on which nothing can be mounted
+}
+
+// cache is the folder that keeps what tools keep between the boxes of one
+// workspace. The user's own caches are never writable: what is put there would
+// be built into programs outside.
+func (s *resolver) cache() (string, error) {
+	if s.request.State == "" || s.profile.Root != plan.Listed {
+		return "", nil
+	}
+	sum := sha256.Sum256([]byte(s.workspace))
+	dir := filepath.Join(s.request.State, "boxes", hex.EncodeToString(sum[:16]), "cache")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return canonicalDir(dir)
+}
+
+// tooWide refuses a workspace that holds the home or the system: what is
+// writable in it would be everything that the box is to keep.
+func (s *resolver) tooWide() error {
+	if s.workspace == s.home || within(s.home, s.workspace) {
+		return fmt.Errorf("the workspace %s holds the home %s: start the box in the folder of a project", s.workspace, s.home)
+	}
+	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp"} {
+		if s.workspace == name {
+			return fmt.Errorf("the workspace cannot be %s: start the box in the folder of a project", name)
+		}
+	}
+	return nil
+}
+
+// full is a path of the profile as an absolute one.
+func (s *resolver) full(name string) string {
+	switch {
+	case name == ".":
+		return s.workspace
+	case strings.HasPrefix(name, "./"):
+		return path.Join(s.workspace, name)
+	case strings.HasPrefix(name, "~/"):
+		return path.Join(s.home, name[2:])
+	}
+	return path.Clean(name)
+}
+
+// existing returns the paths of a list that exist, without links. A link at the
+// top of the tree, as /bin to usr/bin, is noted to be repeated.
+func (s *resolver) existing(list, own []string) ([]string, error) {
+	var out []string
+	for _, name := range list {
+		full := s.full(name)
+		st, err := os.Lstat(full)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
+			continue
+		case err != nil:
+			return nil, err
+		case st.Mode()&fs.ModeSymlink != 0 && path.Dir(full) == "/":
+			target, err := os.Readlink(full)
+			if err != nil {
+				return nil, err
+			}
+			s.links = append(s.links, plan.Link{Path: full, Target: target})
+			continue
+		}
+		real, err := filepath.EvalSymlinks(full)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, real)
+	}
+	for _, name := range own {
+		real, err := canonicalDir(name)
+		if err != nil {
+			return nil, fmt.Errorf("the folder %s: %w", name, err)
+		}
+		out = append(out, real)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// always are the places of credentials, of histories and of what speaks for the
+// user. They are hidden whatever a profile says.
+var always = [...]string{
+	"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.config/gcloud", "~/.config/gh", "~/.config/op", "~/.config/hub",
+	"~/.config/glab-cli", "~/.config/doctl", "~/.config/hcloud", "~/.config/rclone", "~/.config/sops", "~/.config/age", "~/.config/vogt", "~/.local/share/vogt",
+	"~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.yarnrc", "~/.yarnrc.yml", "~/.pypirc", "~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.fly",
+	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.gem/credentials", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.terraform.d", "~/.terraformrc",
+	"~/.vault-token", "~/.password-store", "~/.1password", "~/.local/share/keyrings", "~/.pki", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
+	"~/.config/BraveSoftware", "~/.config/microsoft-edge", "~/.config/vivaldi", "~/.thunderbird", "~/.local/share/evolution", "~/.config/evolution", "~/Mail", "~/.mail",
+	"~/.bash_history", "~/.zsh_history", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.lesshst", "~/.viminfo",
+	"~/Dropbox", "~/Nextcloud", "~/OneDrive", "~/.config/Signal", "~/.config/discord", "~/.config/Slack",
+}
+
+// hidden returns what a box hides and that exists: each name and, if it is a
+// link, what it leads to.
+func (s *resolver) hidden() ([]string, error) {
+	var out []string
+	add := func(name string) error {
+		real, err := filepath.EvalSymlinks(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
+			return nil
+		case err != nil:
+			return err
+		case real == s.workspace || within(s.workspace, real):
+			return fmt.Errorf("%s would hide the workspace %s", name, s.workspace)
+		}
+		out = append(out, real)
+		return nil
+	}
+	for _, name := range append(always[:len(always):len(always)], s.profile.Hidden...) {
+		full := s.full(name)
+		names := []string{full}
+		if strings.Contains(full, "*") {
+			var err error
+			if names, err = filepath.Glob(escapeGlob(full)); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range names {
+			if err := add(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// escapeGlob keeps a path from being a pattern but for its stars.
+func escapeGlob(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// guard plans what cannot be written in what can be: what the profile says, and
+// the hooks and settings of every repository in the workspace.
+func (s *resolver) guard(p *plan.Plan) error {
+	var names []string
+	for _, name := range s.profile.Protected {
+		names = append(names, s.full(name))
+	}
+	repositories, err := s.repositories()
+	if err != nil {
+		return err
+	}
+	names = append(names, repositories...)
+	slices.Sort(names)
+	pins := map[string]bool{}
+	for _, name := range slices.Compact(names) {
+		if !covered(name, p.Write) {
+			continue // it cannot be written anyway
+		}
+		st, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && filepath.Base(name) == "commondir":
+			s.watched = append(s.watched, name) // git takes a folder of this name for an error
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			if name = s.firstMissing(name); name == "" {
+				continue
+			}
+			s.missing = append(s.missing, name)
+		case errors.Is(err, syscall.ENOTDIR):
+			continue // .git is a file here: what it leads to is guarded
+		case err != nil:
+			return err
+		case st.Mode()&fs.ModeSymlink != 0:
+			// What it leads to is guarded, and the link is compared afterwards:
+			// nothing can be mounted on a link.
+			s.watched = append(s.watched, name)
+			real, err := filepath.EvalSymlinks(name)
+			if err != nil || !covered(real, p.Write) {
+				continue
+			}
+			name = real
+		}
+		p.Guarded = append(p.Guarded, name)
+		for dir := path.Dir(name); !slices.Contains(p.Write, dir) && len(dir) > 1; dir = path.Dir(dir) {
+			pins[dir] = true
+		}
+	}
+	p.Guarded = outermost(p.Guarded)
+	for dir := range pins {
+		if !covered(dir, p.Guarded) {
+			p.Pinned = append(p.Pinned, dir)
+		}
+	}
+	slices.SortFunc(p.Pinned, func(a, b string) int {
+		if n := strings.Count(a, "/") - strings.Count(b, "/"); n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	return nil
+}
+
+// firstMissing is the outermost part of a missing name in whose place an empty
+// folder may stand, or the empty string where one would be in the way: git makes
+// .git itself, and warns of a folder .gitmodules.
+func (s *resolver) firstMissing(name string) string {
+	for {
+		dir := path.Dir(name)
+		st, err := os.Lstat(dir)
+		if err == nil && !st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		if err == nil {
+			break
+		}
+		name = dir
+	}
+	switch path.Base(name) {
+	case ".git", ".gitmodules":
+		return ""
+	}
+	return name
+}
+
+// repositories returns the hooks and settings of the repositories in the
+// workspace, nested ones, worktrees and submodules included.
+func (s *resolver) repositories() ([]string, error) {
+	var out []string
+	seen := 0
+	err := filepath.WalkDir(s.workspace, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			if d != nil && d.IsDir() {
+				return fs.SkipDir // what cannot be read cannot be run by git
+			}
+			return nil
+		case d.Name() == ".git":
+			out = append(out, s.repository(name, d)...)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.Name() == "HEAD" && !d.IsDir():
+			// A bare repository: git obeys it wherever it stands.
+			if dir := filepath.Dir(name); isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs")) {
+				out = append(out, gitFiles(dir)...)
+			}
+			return nil
+		case !d.IsDir():
+			return nil
+		}
+		if seen++; seen > maxFolders {
+			return fmt.Errorf("the workspace %s has more than %d folders to look for repositories in: start the box in a part of it", s.workspace, maxFolders)
+		}
+		if strings.Count(strings.TrimPrefix(name, s.workspace), "/") > maxDepth || d.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return out, err
+}
+
+// repository returns what git runs or obeys in the repository whose .git is
+// name.
+func (s *resolver) repository(name string, d fs.DirEntry) []string {
+	dir := name
+	var out []string
+	switch {
+	case d.Type()&fs.ModeSymlink != 0:
+		out = append(out, name)
+		real, err := filepath.EvalSymlinks(name)
+		if err != nil || !isDir(real) {
+			return out
+		}
+		dir = real
+	case !d.IsDir():
+		out = append(out, name)
+		// A worktree or submodule: "gitdir: PATH" (gitrepository-layout(5)).
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return out
+		}
+		target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+		if !ok {
+			return out
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(name), target)
+		}
+		dir = filepath.Clean(target)
+	}
+	out = append(out, gitFiles(dir)...)
+	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+		common := strings.TrimSpace(string(data))
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(dir, common)
+		}
+		out = append(out, gitFiles(filepath.Clean(common))...)
+	}
+	// Submodules keep their repositories in modules.
+	modules := filepath.Join(dir, "modules")
+	_ = filepath.WalkDir(modules, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fs.SkipDir
+		}
+		if d.IsDir() {
+			if _, err := os.Lstat(filepath.Join(name, "HEAD")); err == nil {
+				out = append(out, gitFiles(name)...)
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// commonDir is the repository that the workspace is a worktree of, or empty.
+// The workspace alone does not decide it, since whoever works in it can write
+// its .git: the repository must name the workspace as its worktree
+// (gitrepository-layout(5)).
+func (s *resolver) commonDir() string {
+	link := filepath.Join(s.workspace, ".git")
+	data, err := os.ReadFile(link)
+	if err != nil {
+		return ""
+	}
+	dir, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.workspace, dir)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" {
+		return ""
+	}
+	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	if err != nil {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(strings.TrimSpace(string(back)))
+	if err != nil || real != link {
+		return ""
+	}
+	common := filepath.Dir(filepath.Dir(dir))
+	if _, err := os.Lstat(filepath.Join(common, "HEAD")); err != nil || s.home == common || within(s.home, common) {
+		return ""
+	}
+	return common
+}
+
+func isDir(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.IsDir()
+}
+
+func gitFiles(dir string) []string {
+	out := make([]string, 0, 5)
+	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
+		out = append(out, filepath.Join(dir, name))
+	}
+	return out
+}
+
+// environ keeps the variables that a list names.
+func environ(environ, list []string, home string) []string {
+	var out []string
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if slices.ContainsFunc(list, func(l string) bool {
+			prefix, star := strings.CutSuffix(l, "*")
+			return name == l || star && strings.HasPrefix(name, prefix)
+		}) && name != "HOME" && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
+			out = append(out, e)
+		}
+	}
+	return append(out, "HOME="+home)
+}
+
+func canonicalDir(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", errors.Unwrap(err)
+	}
+	st, err := os.Stat(real)
+	if err != nil {
+		return "", errors.Unwrap(err)
+	}
+	if !st.IsDir() {
+		return "", errors.New("it is no folder")
+	}
+	return real, nil
+}
+
+// within reports whether a path lies in a folder and is not the folder.
+func within(name, folder string) bool {
+	return name != folder && (folder == "/" || strings.HasPrefix(name, folder+"/"))
+}
+
+// covered reports whether a path is one of the folders, or lies in one.
+func covered(name string, lists ...[]string) bool {
+	for _, list := range lists {
+		for _, folder := range list {
+			if name == folder || within(name, folder) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// outermost drops paths that lie in others of the list.
+func outermost(list []string) []string {
+	slices.Sort(list)
+	var out []string
+	for _, name := range list {
+		if !covered(name, out) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

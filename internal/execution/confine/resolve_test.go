@@ -1,0 +1,217 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"vogt/internal/execution/confine/plan"
+)
+
+// tree is a home with a workspace in it.
+type tree struct {
+	t         *testing.T
+	home      string
+	workspace string
+}
+
+func newTree(t *testing.T) *tree {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &tree{t, home, filepath.Join(home, "work")}
+	tr.dir("work")
+	return tr
+}
+
+func (tr *tree) dir(name string) string {
+	tr.t.Helper()
+	full := filepath.Join(tr.home, name)
+	if err := os.MkdirAll(full, 0o755); err != nil {
+		tr.t.Fatal(err)
+	}
+	return full
+}
+
+func (tr *tree) file(name, text string) string {
+	tr.t.Helper()
+	tr.dir(filepath.Dir(name))
+	full := filepath.Join(tr.home, name)
+	if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+		tr.t.Fatal(err)
+	}
+	return full
+}
+
+func (tr *tree) link(target, name string) string {
+	tr.t.Helper()
+	full := filepath.Join(tr.home, name)
+	if err := os.Symlink(target, full); err != nil {
+		tr.t.Fatal(err)
+	}
+	return full
+}
+
+// repository makes a repository in a folder.
+func (tr *tree) repository(name string) {
+	tr.file(name+"/.git/HEAD", "ref: refs/heads/main\n")
+	tr.file(name+"/.git/config", "[core]\n")
+	tr.dir(name + "/.git/hooks")
+	tr.dir(name + "/.git/objects")
+	tr.dir(name + "/.git/refs")
+}
+
+func (tr *tree) request() Request {
+	parse, _ := Builtin("default")
+	p, err := parse()
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	return Request{Profile: p, Workspace: tr.workspace, Home: tr.home, Program: "/bin/true", Argv: []string{"true"}}
+}
+
+func (tr *tree) resolve() (*plan.Plan, []string) {
+	tr.t.Helper()
+	p, missing, err := Resolve(tr.request())
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	if err := p.Check(); err != nil {
+		tr.t.Error(err)
+	}
+	return p, missing
+}
+
+func (tr *tree) has(what string, list []string, name string, want bool) {
+	tr.t.Helper()
+	if full := filepath.Join(tr.home, name); slices.Contains(list, full) != want {
+		tr.t.Errorf("%s: %s is in it: %v, want %v\n%s", what, name, !want, want, strings.Join(list, "\n"))
+	}
+}
+
+func TestResolve(t *testing.T) {
+	tr := newTree(t)
+	tr.repository("work")
+	tr.repository("work/a/b/nested")
+	tr.file("work/.vscode/settings.json", "{}")
+	tr.file("work/.env", "SECRET=1")
+	tr.file("work/.env.local", "SECRET=1")
+	tr.dir(".ssh")
+	tr.file(".netrc", "x")
+	tr.dir("real-aws")
+	tr.link("real-aws", ".aws")
+	tr.file("work/bare/HEAD", "ref: refs/heads/main\n")
+	tr.dir("work/bare/objects")
+	tr.dir("work/bare/refs")
+	tr.file("work/sub/.git", "gitdir: ../.git/modules/sub\n")
+	tr.file("work/.git/modules/sub/HEAD", "ref: refs/heads/main\n")
+	p, missing := tr.resolve()
+	for _, name := range []string{"work/.git/hooks", "work/.git/config", "work/a/b/nested/.git/hooks", "work/a/b/nested/.git/config", "work/.vscode",
+		"work/.mcp.json", "work/bare/hooks", "work/bare/config", "work/sub/.git", "work/.git/modules/sub/hooks", "work/.github"} {
+		tr.has("guarded", p.Guarded, name, true)
+	}
+	for _, name := range []string{"work/.mcp.json", "work/.idea", "work/.github", "work/.git/info"} {
+		tr.has("missing", missing, name, true)
+	}
+	for _, name := range []string{"work/.git/commondir", "work/.gitmodules", "work/.git", "work/.github/workflows", "work/.vscode"} {
+		tr.has("missing", missing, name, false)
+	}
+	for _, name := range []string{".ssh", ".netrc", "real-aws", "work/.env", "work/.env.local"} {
+		tr.has("hidden", p.Hidden, name, true)
+	}
+	for _, name := range []string{"work/.git", "work/a/b/nested/.git", "work/a", "work/a/b", "work/a/b/nested", "work/bare"} {
+		tr.has("pinned", p.Pinned, name, true)
+	}
+	tr.has("write", p.Write, "work", true)
+	if len(p.Write) != 1 {
+		t.Errorf("write is %q", p.Write)
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	tr := newTree(t)
+	tr.dir("elsewhere")
+	for _, tt := range []struct {
+		name   string
+		change func(*Request)
+		want   string
+	}{
+		{"the home", func(r *Request) { r.Workspace = tr.home }, "holds the home"},
+		{"above the home", func(r *Request) { r.Workspace = filepath.Dir(tr.home) }, "holds the home"},
+		{"everything", func(r *Request) { r.Workspace = "/" }, "holds the home"},
+		{"the system", func(r *Request) { r.Workspace = "/usr" }, "cannot be /usr"},
+		{"none", func(r *Request) { r.Workspace = filepath.Join(tr.home, "none") }, "no such file"},
+		{"a file", func(r *Request) { r.Workspace = tr.file("f", "") }, "no folder"},
+		{"no home", func(r *Request) { r.Home = filepath.Join(tr.home, "none") }, "the home"},
+		{"another folder", func(r *Request) { r.Dir = filepath.Join(tr.home, "elsewhere") }, "is not in the box"},
+		{"hides the workspace", func(r *Request) { r.Profile.Hidden = append(r.Profile.Hidden, "~/work") }, "would hide the workspace"},
+	} {
+		r := tr.request()
+		tt.change(&r)
+		if _, _, err := Resolve(r); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want one with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestWorktree shows that a worktree may write the repository that it belongs
+// to, and that a file that only claims so opens nothing.
+func TestWorktree(t *testing.T) {
+	tr := newTree(t)
+	tr.repository("main")
+	tr.file("main/.git/worktrees/w/gitdir", tr.workspace+"/.git\n")
+	tr.file("main/.git/worktrees/w/commondir", "../..\n")
+	tr.file("main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n")
+	tr.file("work/.git", "gitdir: "+tr.home+"/main/.git/worktrees/w\n")
+	p, _ := tr.resolve()
+	tr.has("write", p.Write, "main/.git", true)
+	tr.has("write", p.Write, "main", false)
+	for _, name := range []string{"main/.git/hooks", "main/.git/config", "work/.git", "main/.git/worktrees/w/commondir"} {
+		tr.has("guarded", p.Guarded, name, true)
+	}
+	tr.file("main/.git/worktrees/w/gitdir", tr.home+"/other/.git\n")
+	p, _ = tr.resolve()
+	tr.has("write, when the repository names another worktree", p.Write, "main/.git", false)
+	tr.dir("secret/worktrees/w")
+	tr.file("work/.git", "gitdir: "+tr.home+"/secret/worktrees/w\n")
+	p, _ = tr.resolve()
+	tr.has("write, when it is no repository", p.Write, "secret", false)
+}
+
+func TestResolveLinks(t *testing.T) {
+	tr := newTree(t)
+	tr.dir("work/hidden-repo")
+	tr.repository("work/elsewhere")
+	tr.link("elsewhere/.git", "work/.git")
+	tr.link("elsewhere", "work/.vscode")
+	r := tr.request()
+	s := &resolver{request: r, profile: r.Profile}
+	p, _, err := s.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.has("watched", s.watched, "work/.git", true)
+	tr.has("watched", s.watched, "work/.vscode", true)
+	tr.has("guarded", p.Guarded, "work/elsewhere", true)
+	// The workspace by another name is the same one.
+	r = tr.request()
+	r.Workspace = tr.link("work", "alias")
+	p, _, err = Resolve(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.has("write", p.Write, "work", true)
+}
+
+func TestEnviron(t *testing.T) {
+	got := environ([]string{"PATH=/bin", "LC_ALL=C", "AWS_SECRET_ACCESS_KEY=x", "HOME=/other", "LD_PRELOAD=x", "VOGT_AGENT=a", "LANG=C", "LCX=1"},
+		[]string{"PATH", "LANG", "LC_*", "LD_*", "VOGT_*", "HOME"}, "/home/u")
+	want := []string{"PATH=/bin", "LC_ALL=C", "LANG=C", "HOME=/home/u"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,328 @@
+package confine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vogt/internal/execution/confine/plan"
+)
+
+// startLimit is how long the helper may take to put up the walls.
+const startLimit = 30 * time.Second
+
+// Run runs a command in a box and returns when it has ended. helper is the path
+// of vogt-confine. serve gets the listener of the proxy, if the profile has one,
+// and must return when it is closed.
+func Run(helper string, r Request, streams Streams, serve func(net.Listener)) (Outcome, error) {
+	if err := streams.check(); err != nil {
+		return Outcome{}, err
+	}
+	held, err := hold(r.Workspace)
+	if err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	defer held.release()
+	s := &resolver{request: r, profile: r.Profile}
+	p, missing, err := s.resolve()
+	if err == nil {
+		err = held.place(missing)
+	}
+	if err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	before, err := look(append(s.watched, p.Guarded...))
+	if err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	var out Outcome
+	if r.Level == plan.Reduced {
+		out, err = reduced(helper, p, streams)
+	} else {
+		out, err = start(helper, p, streams, serve)
+		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces && r.Profile.Reduced && r.Level == "" {
+			out, err = reduced(helper, p, streams)
+		}
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Changed, err = s.compare(p, before); err != nil {
+		return out, fmt.Errorf("the protected files cannot be compared: %w", err)
+	}
+	return out, nil
+}
+
+// compare finds what a command has changed that it should not have, and puts
+// aside what it has planted.
+func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
+	after, err := look(append(s.watched, p.Guarded...))
+	if err != nil {
+		return nil, err
+	}
+	var out []Change
+	for _, name := range before.changes(after) {
+		out = append(out, Change{Path: name})
+	}
+	files, err := s.repositories()
+	if err != nil {
+		return out, err
+	}
+	more, err := planted(files, after)
+	return append(out, more...), err
+}
+
+// reduced runs the command without namespaces, where there can be none.
+func reduced(helper string, p *plan.Plan, streams Streams) (Outcome, error) {
+	dir, err := os.MkdirTemp("", "vogt-box-")
+	if err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	r := *p
+	r.Level, r.Sockets = plan.Reduced, plan.NoSockets
+	if r.Private, err = canonicalDir(dir); err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	if r.Network == plan.Proxied {
+		r.Network = plan.Offline
+	}
+	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
+	return start(helper, &r, streams, nil)
+}
+
+// check refuses streams that would be a way out: what a folder or a device
+// leads to lies outside of the box.
+func (s Streams) check() error {
+	for i, f := range []*os.File{s.In, s.Out, s.Err} {
+		if f == nil {
+			continue
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			return &RefusedError{Reason: fmt.Sprintf("descriptor %d: %v", i, err)}
+		}
+		if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFDIR || kind == unix.S_IFBLK {
+			return &RefusedError{Reason: fmt.Sprintf("descriptor %d is a folder or a disk, which would lead out of the box", i), Remedy: "redirect it to or from a file"}
+		}
+	}
+	return nil
+}
+
+// start starts the helper and waits for the end of the box.
+func start(helper string, p *plan.Plan, streams Streams, serve func(net.Listener)) (Outcome, error) {
+	data, err := p.Encode()
+	if err != nil {
+		return Outcome{}, &RefusedError{Reason: err.Error()}
+	}
+	planFile, err := sealed(data)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer planFile.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("make a connection to the helper: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
+	defer ours.Close()
+
+	// The kernel ends the helper when the thread that made it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	signals := make(chan os.Signal, 32)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+
+	cmd := exec.Command(helper)
+	cmd.Args = []string{"vogt-confine", plan.Argument}
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
+	cmd.ExtraFiles = []*os.File{planFile, theirs}
+	cmd.SysProcAttr = attributes(p)
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return Outcome{}, cannotStart(helper, err)
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if !p.Terminal || s != syscall.SIGINT && s != syscall.SIGQUIT {
+					_ = cmd.Process.Signal(s) // it has ended, if that fails
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	report, listener, err := converse(ours, p, serve)
+	if listener != nil {
+		defer listener.Close()
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	waited := cmd.Wait()
+	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState)}
+	switch {
+	case report.Error != "":
+		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, Command: report.Command, namespaces: report.Namespaces}
+	case err != nil:
+		return out, &RefusedError{Reason: err.Error()}
+	}
+	var exit *exec.ExitError
+	if waited != nil && !errors.As(waited, &exit) {
+		return out, waited
+	}
+	return out, nil
+}
+
+// attributes are how the helper is started: in namespaces of its own, with the
+// rights in them to build the box, and to end with this process.
+func attributes(p *plan.Plan) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: !p.Terminal}
+	if p.Level != plan.Full {
+		return a
+	}
+	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	if p.Network != plan.Host {
+		a.Cloneflags |= unix.CLONE_NEWNET
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	// Without these the helper's own execve would drop the capabilities that
+	// the new user namespace gave it (capabilities(7)).
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	if os.Getuid() == 0 {
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_DAC_OVERRIDE)
+	}
+	return a
+}
+
+func cannotStart(helper string, err error) error {
+	r := &RefusedError{Reason: fmt.Sprintf("%s cannot be started: %v", helper, err)}
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EACCES), errors.Is(err, unix.EINVAL):
+		r.namespaces = true
+		r.Reason = "this machine does not let an ordinary user make namespaces, so that there can be no full box: " + err.Error()
+		r.Remedy = "vogt doctor says what to change; a profile with reduced = true makes do without namespaces, and says so"
+	case errors.Is(err, os.ErrNotExist):
+		r.Remedy = "install vogt-confine beside vogt"
+	}
+	return r
+}
+
+// converse listens to the helper until the command runs.
+func converse(control *os.File, p *plan.Plan, serve func(net.Listener)) (report plan.Report, listener net.Listener, err error) {
+	fd := int(control.Fd())
+	deadline := unix.NsecToTimeval(startLimit.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &deadline); err != nil {
+		return report, nil, err
+	}
+	packet, oob := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
+	for {
+		n, m, _, _, err := unix.Recvmsg(fd, packet, oob, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return report, listener, fmt.Errorf("the helper did not put up the box within %s", startLimit)
+		case err != nil:
+			return report, listener, fmt.Errorf("hear from the helper: %w", err)
+		case n == 0 && report.Level == "" && report.Error == "":
+			return report, listener, errors.New("the helper ended before it had put up the box")
+		case n == 0:
+			return report, listener, nil // the command runs
+		case m > 0:
+			if listener, err = received(oob[:m]); err != nil {
+				return report, nil, err
+			}
+			if serve == nil || p.Network != plan.Proxied {
+				return report, listener, errors.New("the helper hands over a listener that nobody asked for")
+			}
+			go serve(listener)
+			if err := unix.Send(fd, []byte("served"), unix.MSG_NOSIGNAL); err != nil {
+				return report, listener, err
+			}
+			continue
+		}
+		var next plan.Report
+		d := json.NewDecoder(bytes.NewReader(packet[:n]))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&next); err != nil {
+			return report, listener, fmt.Errorf("the helper's report is broken: %w", err)
+		}
+		if next.Error != "" {
+			report.Error, report.Remedy, report.Command, report.Namespaces = next.Error, next.Remedy, next.Command, next.Namespaces
+			return report, listener, nil
+		}
+		if next.Level != p.Level {
+			return report, listener, fmt.Errorf("the helper reports the level %q and not %q", next.Level, p.Level)
+		}
+		report = next
+	}
+}
+
+func received(oob []byte) (net.Listener, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("the helper's listener did not arrive")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.New("the helper's listener did not arrive")
+	}
+	f := os.NewFile(uintptr(fds[0]), "listener")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// sealed is a file in memory that nobody can change any more.
+func sealed(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("make a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "plan")
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("seal the plan: %w", err)
+	}
+	return f, nil
+}
+
+// exitCode is the code of an ended process as a shell gives it.
+func exitCode(s *os.ProcessState) int {
+	if s == nil {
+		return 126
+	}
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return s.ExitCode()
+}
