@@ -34,7 +34,9 @@ var installed = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	installedDir = dir
-	out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "vogt/cmd/vogt", "vogt/cmd/vogtd").CombinedOutput()
+	cmd := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "vogt/cmd/vogt", "vogt/cmd/vogtd", "vogt/cmd/vogt-confine")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -39,6 +39,17 @@ const (
 	DurationTooLong // duration, most
 	AsksAsYou       // email
 
+	// Boxes.
+	NoCommandToConfine
+	NoHome
+	NotConfined // reason
+	Remedy      // what to do
+	ReducedBox
+	ProtectedChanged // path
+	PutAside         // path, new name
+	BadProfileName   // name
+	NoProfile        // name, file, names that there are
+
 	// Reading and the catalog.
 	ReadEmpty
 	ReadDashes         // flag error
@@ -198,6 +209,15 @@ var catalog = [keys][2]string{
 
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
+	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
+	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
+	NotConfined:        {"no box, so nothing was started: %s", "keine Box, deshalb wurde nichts gestartet: %s"},
+	Remedy:             {"what helps: %s", "was hilft: %s"},
+	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
+	ProtectedChanged:   {"%s is protected, and not what it was before the command; look at it before you use the folder again", "%s ist geschützt und nicht mehr, was es vor dem Befehl war; sieh es dir an, bevor du den Ordner wieder verwendest"},
+	PutAside:           {"the command has planted %s, which git would obey; it is now %s", "der Befehl hat %s hinterlassen, was git befolgen würde; es heißt jetzt %s"},
+	BadProfileName:     {"profile %q: want a name, not a path", "Profil %q: erwartet wird ein Name, kein Pfad"},
+	NoProfile:          {"there is no profile %q: neither is there a file %s, nor does Vogt bring it; it brings %s", "es gibt kein Profil %q: weder eine Datei %s noch bringt Vogt es mit; mitgebracht werden %s"},
 	ReadEmpty:          {"the line is empty: vogt read -- LINE", "die Zeile ist leer: vogt read -- ZEILE"},
 	ReadDashes:         {"%s; what belongs to the line stands after --: vogt read -- LINE", "%s; was zur Zeile gehört, steht hinter --: vogt read -- ZEILE"},
 	ReadLanguage:       {"--lang %q: want en or de", "--lang %q: möglich sind en und de"},
