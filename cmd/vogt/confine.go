@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"vogt/cmd/vogt/messages"
+	"vogt/internal/api"
 	"vogt/internal/execution"
 	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/plan"
@@ -35,11 +36,11 @@ file is not what it was.`,
 		Example: `  vogt confine -- bash
   vogt confine --profile read -- git log`,
 		Args: cobra.ArbitraryArgs,
-		RunE: command(func(_ *cobra.Command, args []string) error {
+		RunE: command(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{text: e.text(messages.NoCommandToConfine)}
 			}
-			return e.confine(args, profile, workspace, explain)
+			return e.confine(cmd.Context(), args, profile, workspace, explain)
 		}),
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -50,70 +51,93 @@ file is not what it was.`,
 }
 
 // confine runs a command in a box of its own.
-func (e *env) confine(args []string, name, workspace string, explain bool) error {
-	p, err := e.profile(name)
-	if err != nil {
-		return withCode(exitConfig, err)
-	}
-	dir, err := os.Getwd()
+func (e *env) confine(ctx context.Context, args []string, name, workspace string, explain bool) error {
+	box, err := e.newBox(name, workspace)
 	if err != nil {
 		return err
 	}
-	if workspace == "" {
-		workspace = dir
+	said := box.Said
+	box.Said = func(out confine.Outcome) {
+		said(out)
+		if explain {
+			fmt.Fprintf(e.stderr, "vogt: box: %s, Landlock %d, seccomp filter %s, profile %s\n", out.Report.Level, out.Report.Landlock, out.Report.Filter, box.Profile.Name)
+		}
 	}
-	home := e.getenv("HOME")
-	if home == "" {
-		return withCode(exitCannotRun, errors.New(e.text(messages.NoHome)))
-	}
-	paths, err := e.paths()
-	if err != nil {
-		return err
-	}
-	helper, err := helperPath()
-	if err != nil {
-		return err
-	}
-	bound, err := execution.Executor{Environ: e.environ}.Bind(args, dir)
+	x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
+	bound, err := x.Bind(args, "")
 	if err != nil {
 		return err
 	}
 	defer bound.Close()
-	out, err := confine.Run(helper, confine.Request{
-		Profile: p, Workspace: workspace, Dir: dir, Home: home, State: paths.Data,
-		Program: bound.Program(), Argv: args, Environ: e.environ,
-		Terminal: term.IsTerminal(int(e.stdin.Fd())),
-	}, confine.Streams{In: e.stdin, Out: e.stdout, Err: e.stderr}, nil)
-	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
-		e.say(messages.NotConfined, terminal.Visible(refused.Reason))
-		if refused.Remedy != "" {
-			e.say(messages.Remedy, terminal.Visible(refused.Remedy))
-		}
-		return withCode(exitCannotRun, nil)
+	out, err := x.Run(ctx, bound)
+	if err == nil && out.Code != 0 {
+		err = withCode(out.Code, nil)
 	}
+	return err
+}
+
+// newBox is a box with the profile of a name, about a folder; empty is the one
+// that this process is in.
+func (e *env) newBox(name, workspace string) (*execution.Box, error) {
+	p, err := e.profile(name)
 	if err != nil {
-		return withCode(exitCannotRun, err)
+		return nil, withCode(exitConfig, err)
 	}
+	if workspace == "" {
+		if workspace, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	if workspace, err = canonical(workspace); err != nil {
+		return nil, withCode(exitCannotRun, err)
+	}
+	home := e.getenv("HOME")
+	if home == "" {
+		return nil, withCode(exitCannotRun, errors.New(e.text(messages.NoHome)))
+	}
+	paths, err := e.paths()
+	if err != nil {
+		return nil, err
+	}
+	helper, err := helperPath()
+	if err != nil {
+		return nil, err
+	}
+	return &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Said: e.boxEnded}, nil
+}
+
+// boxEnded says what a person has to know about a box that has ended.
+func (e *env) boxEnded(out confine.Outcome) {
 	if out.Report.Level == plan.Reduced {
 		e.say(messages.ReducedBox)
 	}
-	if explain {
-		fmt.Fprintf(e.stderr, "vogt: box: %s, Landlock %d, seccomp filter %s, profile %s\n", out.Report.Level, out.Report.Landlock, out.Report.Filter, p.Name)
-	}
-	if len(out.Changed) > 0 {
-		for _, c := range out.Changed {
-			if c.Aside == "" {
-				e.say(messages.ProtectedChanged, terminal.Visible(c.Path))
-			} else {
-				e.say(messages.PutAside, terminal.Visible(c.Path), terminal.Visible(filepath.Base(c.Aside)))
-			}
+	for _, c := range out.Changed {
+		if c.Aside == "" {
+			e.say(messages.ProtectedChanged, terminal.Visible(c.Path))
+		} else {
+			e.say(messages.PutAside, terminal.Visible(c.Path), terminal.Visible(filepath.Base(c.Aside)))
 		}
-		return withCode(exitCannotRun, nil)
 	}
-	if out.Code != 0 {
-		return withCode(out.Code, nil)
+}
+
+// canonical is the absolute path of a folder without symbolic links.
+func canonical(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	return filepath.EvalSymlinks(abs)
+}
+
+// boxOf is the box that a grant binds, as far as its words say. Whether it is
+// the same one is compared before the command starts.
+func (e *env) boxOf(g api.Grant) (*execution.Box, error) {
+	if g.Request == nil || g.Request.Context == nil || g.Request.Context.Confinement == nil {
+		return nil, nil
+	}
+	name, rest, _ := strings.Cut(*g.Request.Context.Confinement, " ")
+	_, workspace, _ := strings.Cut(rest, " in ")
+	return e.newBox(name, workspace)
 }
 
 // profile reads a profile: one that Vogt brings, or one of this user.

@@ -35,7 +35,7 @@ func (b bound) Run(ctx context.Context) (flow.Exit, error) {
 
 // executor is that of this process.
 func (e *env) executor() flow.Executor {
-	return executor{execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}}
+	return executor{execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: e.box}}
 }
 
 // duration is a flag in the form 30s, 5m, 1h or 7d.

@@ -18,6 +18,7 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/client"
 	"vogt/internal/config"
+	"vogt/internal/execution"
 	"vogt/internal/sshkey"
 	"vogt/internal/terminal"
 )
@@ -34,6 +35,7 @@ type env struct {
 	agent    string
 	agentSet bool // --agent was given, perhaps as ""
 
+	box      *execution.Box // in which commands run, if in one
 	asPerson string         // the person as whom "vogt run" asks, for want of --agent
 	called   *cobra.Command // what the command line named, once that is known
 	helpErr  error          // help was asked about a command that does not exist

@@ -275,7 +275,8 @@ func newGrantRunCommand(e *env) *cobra.Command {
 		Use:   "run ID",
 		Short: "Run the command of a grant, here and now",
 		Long: `Run the command of a grant that was asked for with "vogt run". It runs in the
-folder where it was asked for, so call it there. With --wait, vogt waits for
+folder where it was asked for, so call it there, and in a box if it was asked for
+with --confine. With --wait, vogt waits for
 the answer first; without, it exits with 75 while nobody has answered.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
@@ -303,6 +304,9 @@ the answer first; without, it exits with 75 while nobody has answered.`,
 			}
 			if g.Status.Terminal() {
 				return e.ended(flow.Result{Ending: flow.EndingOf(g.Status), Grant: g}, 0)
+			}
+			if e.box, err = e.boxOf(g); err != nil {
+				return err
 			}
 			return e.pass(ctx, c, flow.Asking{Argv: g.Request.Command, Grant: g.ID, Host: host}, w.limit(settings))
 		}),

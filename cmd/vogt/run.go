@@ -50,7 +50,7 @@ func (w *waiting) limit(settings config.Client) time.Duration {
 
 func newRunCommand(e *env) *cobra.Command {
 	var w waiting
-	var approval, reason, host string
+	var approval, reason, host, confined string
 	var lasting duration
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT…]",
@@ -62,7 +62,11 @@ earlier answer covers it, it runs at once. Otherwise a person is asked: without
 --wait vogt prints what to do next and exits with 75, with --wait it waits for
 the answer and then runs the command. The command inherits standard input and
 output, the terminal and the environment without Vogt's own variables; vogt
-exits as the command does (see "vogt help exit-codes").`,
+exits as the command does (see "vogt help exit-codes").
+
+With --confine it runs in a box that the kernel enforces (see "vogt help confine"),
+about the folder you are in. The answer binds the box: the permission holds for the
+command in this box only.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			ask := flow.Asking{Argv: args, Type: grant.Type(approval), Duration: time.Duration(lasting), Reason: reason, Host: host}
@@ -77,6 +81,12 @@ exits as the command does (see "vogt help exit-codes").`,
 			if err := errors.Join(w.check(e), lasting.check(e, "--duration")); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("confine") {
+				var err error
+				if e.box, err = e.newBox(confined, ""); err != nil {
+					return err
+				}
+			}
 			return e.run(cmd.Context(), ask, w)
 		}),
 	}
@@ -84,6 +94,8 @@ exits as the command does (see "vogt help exit-codes").`,
 	w.addFlags(cmd)
 	cmd.Flags().StringVar(&approval, "approval", string(grant.Once), "the permission to ask for: once, timed or always")
 	cmd.Flags().Var(&lasting, "duration", "of a timed permission: 30s, 5m, 1h, 7d")
+	cmd.Flags().StringVar(&confined, "confine", "", "run it in a box, with this `PROFILE` (without one: default)")
+	cmd.Flags().Lookup("confine").NoOptDefVal = "default"
 	cmd.Flags().StringVar(&reason, "reason", "", "why, in words for the person who answers")
 	cmd.Flags().StringVar(&host, "host", "", "the name of this machine to show (default: its own)")
 	return cmd

@@ -88,6 +88,9 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 		}
 		e.file(s, "Folder", c.Cwd)
 		e.input(s, c.Stdin)
+		if c.Confinement != nil {
+			s.fact("Box", *c.Confinement)
+		}
 	}
 	if g.Request.Reason != "" {
 		s.shown("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))

@@ -355,6 +355,7 @@ func (a *Authority) statementOf(g grant.Grant, reach Reach) statement.Statement 
 		// Standard input is left out on purpose: nothing that a caller says of
 		// it holds when the command starts (docs/decisions/0002).
 		s.Executable, s.Interpreters, s.Cwd, s.CallerUID = c.File, c.Interpreters, c.Cwd, c.UID
+		s.Confinement, s.NetworkMode = c.Confinement, c.NetworkMode
 	}
 	return s
 }

@@ -202,6 +202,8 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 		{"working directory", equalFile(s.Cwd, context.Cwd)},
 		{"caller", equal(s.CallerUID, context.UID)},
 		{"standard input", equal(s.Stdin, context.Stdin)},
+		{"confinement", equal(s.Confinement, context.Confinement)},
+		{"network", equal(s.NetworkMode, context.NetworkMode)},
 	} {
 		if !part.fits {
 			return part.name

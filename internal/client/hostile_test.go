@@ -113,6 +113,8 @@ func TestReceiptMustFit(t *testing.T) {
 		"folder":         func(s *statement.Statement) { s.Cwd = file },
 		"caller":         func(s *statement.Statement) { s.CallerUID = &number },
 		"standard input": func(s *statement.Statement) { s.Stdin = &other },
+		"box":            func(s *statement.Statement) { s.Confinement = &other },
+		"network":        func(s *statement.Statement) { s.NetworkMode = &other },
 	}
 	lies := map[string]func(t *testing.T, answer map[string]any){
 		"no receipt":    func(_ *testing.T, answer map[string]any) { delete(answer, "receipt") },

@@ -233,6 +233,8 @@ func (c *Client) unproven(r api.Receipt, id string, req grant.Request) string {
 		{"working directory", s.Cwd == nil || equalFile(s.Cwd, found.Cwd)},
 		{"caller", s.CallerUID == nil || equal(s.CallerUID, found.UID)},
 		{"standard input", s.Stdin == nil || equal(s.Stdin, found.Stdin)},
+		{"confinement", s.Confinement == nil || equal(s.Confinement, found.Confinement)},
+		{"network", s.NetworkMode == nil || equal(s.NetworkMode, found.NetworkMode)},
 	} {
 		if !part.fits {
 			return part.name

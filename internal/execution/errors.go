@@ -21,6 +21,7 @@ const (
 	Changed                   // a file is not what it was when it was bound
 	Reparsed                  // another program would read the arguments again
 	Unresolved                // its #! line has env(1) start what cannot be known
+	Unboxed                   // the box that it is to run in cannot be had
 	Swapped                   // another file was executed than the one that was bound
 )
 
@@ -48,6 +49,7 @@ var kindTexts = [...]string{
 	Changed:       "changed after it was looked at",
 	Reparsed:      "cmd.exe would read its arguments again",
 	Unresolved:    "its #! line has env(1) start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS",
+	Unboxed:       "was not started, for want of its box",
 	Swapped:       "another file was executed; it was killed before it did anything",
 }
 

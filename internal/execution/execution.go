@@ -30,6 +30,8 @@ type Executor struct {
 	// Environ is the environment as name=value. Vogt's own variables, VOGT_*,
 	// are never passed on.
 	Environ []string
+	// Box, when set, is where commands run.
+	Box *Box
 	// The standard streams, which the child inherits as they are.
 	Stdin, Stdout, Stderr *os.File
 }
@@ -50,6 +52,7 @@ type Bound struct {
 	loaded       *object  // what the kernel loads: program or interpreter; nil when that is unknown
 	lookups      []lookup // what env(1) will look up again
 	cwd          folder
+	box          *Box // in which it was bound to run
 }
 
 // lookup is a search that env(1) makes when the command runs, and what it found
@@ -93,6 +96,9 @@ func (b *Bound) Context() grant.Context {
 		n := uint64(uid)
 		c.UID = &n
 	}
+	if b.box != nil {
+		c.Confinement, c.NetworkMode = b.box.facts()
+	}
 	return c
 }
 
@@ -120,7 +126,7 @@ func (x Executor) Bind(argv []string, cwd string) (*Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bound{argv: argv, program: program, cwd: dir}
+	b := &Bound{argv: argv, program: program, cwd: dir, box: x.Box}
 	if err := b.bindImage(search); err != nil {
 		b.Close()
 		return nil, err

@@ -38,6 +38,9 @@ func (x Executor) Run(ctx context.Context, b *Bound) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{}, &Error{Path: b.program.found, Err: context.Cause(ctx)}
 	}
+	if b.box != nil {
+		return b.box.run(b, attr)
+	}
 	return supervise(b, attr)
 }
 

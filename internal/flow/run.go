@@ -217,7 +217,7 @@ func EndingOf(s grant.Status) Ending {
 // MismatchError tells that a grant is for another action than the one that
 // would run.
 type MismatchError struct {
-	What    string // "command", "host", "folder", "program", "user", "standard input" or "interpreter"
+	What    string // "command", "host", "folder", "program", "user", "standard input", "box", "network" or "interpreter"
 	Granted string // as in the grant
 	Found   string // as it is here and now
 }
@@ -254,6 +254,10 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return &MismatchError{"user", value(was.UID), value(is.UID)}
 	case !same(was.Stdin, is.Stdin):
 		return &MismatchError{"standard input", value(was.Stdin), value(is.Stdin)}
+	case !same(was.Confinement, is.Confinement):
+		return &MismatchError{"box", value(was.Confinement), value(is.Confinement)}
+	case !same(was.NetworkMode, is.NetworkMode):
+		return &MismatchError{"network", value(was.NetworkMode), value(is.NetworkMode)}
 	}
 	return sameInterpreters(was.Interpreters, is.Interpreters)
 }

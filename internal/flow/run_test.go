@@ -230,6 +230,8 @@ func TestRunRefusesAnotherAction(t *testing.T) {
 			g.Request.Context = &grant.Context{Interpreters: []statement.File{{Path: ptr("/bin/sh"), SHA256: ptr("aa")}}}
 		}, "another interpreter"},
 		{"user", func(g *api.Grant) { g.Request.Context = &grant.Context{UID: ptr(uint64(0))} }, "another user: it says 0, here it is 1000"},
+		{"box", func(g *api.Grant) { g.Request.Context = &grant.Context{Confinement: ptr("default sha256:00 in /w")} }, "another box: it says default sha256:00 in /w, here it is not bound"},
+		{"network", func(g *api.Grant) { g.Request.Context = &grant.Context{NetworkMode: ptr("none")} }, "another network: it says none, here it is not bound"},
 		{"standard input, which nothing here enforces", func(g *api.Grant) {
 			g.Request.Context = &grant.Context{Stdin: ptr("null")}
 		}, "another standard input"},

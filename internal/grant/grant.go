@@ -110,6 +110,8 @@ type Context struct {
 	Cwd          *statement.File  `json:"cwd,omitempty"`
 	UID          *uint64          `json:"uid,omitempty"`
 	Stdin        *string          `json:"stdin,omitempty"`
+	Confinement  *string          `json:"confinement,omitempty"`  // the box: profile, its digest and the workspace
+	NetworkMode  *string          `json:"network_mode,omitempty"` // of the box
 }
 
 // Request is what a principal asked for. Requester is always the one that the

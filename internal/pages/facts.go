@@ -25,12 +25,15 @@ func factsOf(c Card) []factView {
 		}
 		return factView{Key: key, Value: claimed}
 	}
-	var program, folder, stdin, user string
+	var program, folder, stdin, user, box string
 	if r.Context != nil {
 		program = r.Context.Executable
 		folder = filePath(r.Context.Cwd)
 		if stdinClaim := r.Context.Stdin; stdinClaim != nil {
 			stdin = *stdinClaim
+		}
+		if r.Context.Confinement != nil {
+			box = *r.Context.Confinement
 		}
 	}
 	user = r.RunAs
@@ -40,6 +43,7 @@ func factsOf(c Card) []factView {
 		fact("user", st.RunAsName, user),
 		fact("machine", nil, r.Host),
 		fact("stdin", st.Stdin, stdin),
+		fact("box", st.Confinement, box),
 		{Key: "environment"},
 		fact("owner", st.Owner, c.Grant.Owner),
 		fact("audience", nil, r.Audience),

@@ -42,8 +42,6 @@ const (
 	// Boxes.
 	NoCommandToConfine
 	NoHome
-	NotConfined // reason
-	Remedy      // what to do
 	ReducedBox
 	ProtectedChanged // path
 	PutAside         // path, new name
@@ -181,6 +179,7 @@ const (
 	RunChanged
 	RunReparsed
 	RunUnresolved
+	RunUnboxed
 	RunSwapped
 
 	keys // how many there are
@@ -211,8 +210,6 @@ var catalog = [keys][2]string{
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
-	NotConfined:        {"no box, so nothing was started: %s", "keine Box, deshalb wurde nichts gestartet: %s"},
-	Remedy:             {"what helps: %s", "was hilft: %s"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
 	ProtectedChanged:   {"%s is protected, and not what it was before the command; look at it before you use the folder again", "%s ist geschützt und nicht mehr, was es vor dem Befehl war; sieh es dir an, bevor du den Ordner wieder verwendest"},
 	PutAside:           {"the command has planted %s, which git would obey; it is now %s", "der Befehl hat %s hinterlassen, was git befolgen würde; es heißt jetzt %s"},
@@ -358,5 +355,6 @@ var catalog = [keys][2]string{
 	RunChanged:       {"changed after it was looked at; nothing ran. Ask again", "hat sich geändert, nachdem es geprüft wurde; nichts wurde ausgeführt. Frage erneut"},
 	RunReparsed:      {"cmd.exe would read its arguments again; run the program that it starts instead", "cmd.exe würde seine Argumente noch einmal lesen; starte stattdessen das Programm, das es aufruft"},
 	RunUnresolved:    {"its #! line has env start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS", "seine #!-Zeile lässt env ein Programm starten, das sich nicht feststellen lässt; nenne dort den Interpreter mit seinem Pfad, oder wie in: #!/usr/bin/env -S PROGRAMM ARGUMENTE"},
+	RunUnboxed:       {"not started, for want of its box", "nicht gestartet, weil die Box fehlt"},
 	RunSwapped:       {"another file was executed in its place; it was killed before it did anything. Somebody is tampering with this machine", "an seiner Stelle wurde eine andere Datei ausgeführt; sie wurde beendet, bevor sie etwas tat. Jemand manipuliert diesen Rechner"},
 }

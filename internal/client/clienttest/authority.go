@@ -442,6 +442,7 @@ func (a *Authority) statement(g *grant.Grant, kind grant.Type, end int64) statem
 	}
 	if c := req.Context; c != nil {
 		s.Executable, s.Interpreters, s.Cwd, s.CallerUID, s.Stdin = c.File, c.Interpreters, c.Cwd, c.UID, c.Stdin
+		s.Confinement, s.NetworkMode = c.Confinement, c.NetworkMode
 	}
 	return s
 }

@@ -1,7 +1,10 @@
 package confine
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +18,7 @@ import (
 // Profile says what a box shows and allows, as a person writes it. Paths may
 // begin with "~/" (the home) or "./" (the workspace); others are absolute.
 type Profile struct {
-	Name string `toml:"-"`
+	Name string `toml:"-" json:"-"`
 	// Root is `listed` for a tree of what Read and Write list, or `host` for
 	// the machine's tree without what is hidden.
 	Root plan.Root `toml:"root"`
@@ -116,6 +119,16 @@ func (p *Profile) check() error {
 		}
 	}
 	return nil
+}
+
+// Digest identifies what the profile says, whatever it is called.
+func (p *Profile) Digest() string {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return "" // there is nothing in it that JSON cannot hold
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Narrow returns the profile with what a file of the workspace says: it may

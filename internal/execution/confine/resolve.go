@@ -19,11 +19,12 @@ import (
 // Request is a command to be run in a box.
 type Request struct {
 	Profile   *Profile
-	Workspace string   // folder that the box is about
-	Dir       string   // folder in which the command starts; empty is the workspace
-	Home      string   // of the user
-	Program   string   // absolute path of the program
-	Argv      []string // with the program's name
+	Workspace string    // folder that the box is about
+	Dir       string    // folder in which the command starts; empty is the workspace
+	Home      string    // of the user
+	Program   string    // absolute path of the program
+	File      plan.File // what it has to be; the zero value is anything
+	Argv      []string  // with the program's name
 	Environ   []string
 	Terminal  bool // standard input is a terminal of this session
 	// Level is the least that must hold. Empty is Full, or Reduced where the
@@ -71,7 +72,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	p = &plan.Plan{
 		Version: plan.Version, Level: plan.Full, Root: r.Profile.Root, Home: s.home,
 		Network: r.Profile.Network, Sockets: r.Profile.Sockets, Host: "box",
-		Dir: dir, Program: r.Program, Argv: r.Argv, Terminal: r.Terminal,
+		Dir: dir, Program: r.Program, File: r.File, Argv: r.Argv, Terminal: r.Terminal,
 		Environ: environ(r.Environ, r.Profile.Environ, s.home),
 		Limits: plan.Limits{
 			Memory: int64(r.Profile.Limits.Memory), Processes: r.Profile.Limits.Processes, Files: r.Profile.Limits.Files,

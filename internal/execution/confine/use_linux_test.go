@@ -225,6 +225,13 @@ func TestRefuses(t *testing.T) {
 	_, err = Run(helper, r, Streams{}, nil)
 	refused("no program", err, "none")
 	r = b.request
+	r.File = plan.File{Device: 1, Inode: 1}
+	out, err := Run(helper, r, Streams{}, nil)
+	refused("another program", err, "not the file that was looked at")
+	if out.Report.Level != "" {
+		t.Errorf("it was started: %+v", out)
+	}
+	r = b.request
 	r.Workspace = b.home
 	_, err = Run(helper, r, Streams{}, nil)
 	refused("the home", err, "holds the home")

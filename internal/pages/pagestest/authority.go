@@ -418,6 +418,7 @@ func (a *Authority) statementOf(g *request, t grant.Type, expires int64) stateme
 	}
 	if c := g.Request.Context; c != nil {
 		st.Cwd, st.Executable, st.CallerUID, st.Stdin = c.Cwd, c.File, c.UID, c.Stdin
+		st.Confinement, st.NetworkMode = c.Confinement, c.NetworkMode
 	}
 	switch t {
 	case grant.Once:

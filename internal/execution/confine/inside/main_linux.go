@@ -70,6 +70,9 @@ func start(p *plan.Plan, control *control) (int, error) {
 	if err := unix.Chdir(p.Dir); err != nil {
 		return 0, &stepError{step: "enter " + p.Dir, err: err, remedy: "start the command in a folder that the box shows"}
 	}
+	if err := sameProgram(p); err != nil {
+		return 0, err
+	}
 	if err := confine(p, program); err != nil {
 		return 0, err
 	}
@@ -84,6 +87,21 @@ func start(p *plan.Plan, control *control) (int, error) {
 		return 0, commandError(p, err)
 	}
 	return run(p, control)
+}
+
+// sameProgram checks that the program in the box is the one that was looked at.
+func sameProgram(p *plan.Plan) error {
+	if p.File == (plan.File{}) {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(p.Program, &st); err != nil {
+		return commandError(p, err)
+	}
+	if (plan.File{Device: uint64(st.Dev), Inode: st.Ino}) != p.File {
+		return commandError(p, errors.New("it is not the file that was looked at"))
+	}
+	return nil
 }
 
 // options builds the filter for the plan.

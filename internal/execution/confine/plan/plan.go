@@ -83,6 +83,7 @@ type Plan struct {
 	Host    string // name of the machine in the box
 	Dir     string
 	Program string // path of what is started
+	File    File   // what it has to be; the zero value is anything
 	Argv    []string
 	Environ []string
 	Limits  Limits
@@ -90,6 +91,9 @@ type Plan struct {
 	// session, in which the command stays.
 	Terminal bool
 }
+
+// File is the identity of a file (stat(2)).
+type File struct{ Device, Inode uint64 }
 
 // Link is a symbolic link at Path to Target.
 type Link struct{ Path, Target string }

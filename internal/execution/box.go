@@ -1,0 +1,71 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/term"
+
+	"vogt/internal/execution/confine"
+	"vogt/internal/execution/confine/plan"
+)
+
+// Box is where commands run that are confined. See package confine.
+type Box struct {
+	Helper    string // path of vogt-confine
+	Profile   *confine.Profile
+	Workspace string // canonical path of the folder that it is about
+	Home      string
+	State     string // folder for what is kept between boxes
+	// Said, when set, is told how the box held, and what of the protected files
+	// has changed.
+	Said func(confine.Outcome)
+}
+
+// facts are what a request says about the box.
+func (x *Box) facts() (confinement, network *string) {
+	what := fmt.Sprintf("%s sha256:%s in %s", x.Profile.Name, x.Profile.Digest(), x.Workspace)
+	mode := string(x.Profile.Network)
+	return &what, &mode
+}
+
+// changedCode is the exit code of a box whose command changed what it should
+// not have.
+const changedCode = 126
+
+// run starts what was bound in the box, and nothing else.
+func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
+	file := b.program.identity()
+	out, err := confine.Run(x.Helper, confine.Request{
+		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State,
+		Program: b.program.found, File: file, Argv: b.argv, Environ: attr.Env,
+		Terminal: term.IsTerminal(int(attr.Files[0].Fd())),
+	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]}, nil)
+	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
+		text := refused.Reason
+		if refused.Remedy != "" {
+			text += "; what helps: " + refused.Remedy
+		}
+		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: errors.New(text)}
+	}
+	if err != nil {
+		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: err}
+	}
+	if x.Said != nil {
+		x.Said(out)
+	}
+	if len(out.Changed) > 0 {
+		return Outcome{Code: changedCode}, nil
+	}
+	return Outcome{Code: out.Code}, nil
+}
+
+// identity is the file as the helper will find it.
+func (o object) identity() plan.File {
+	s := o.statement()
+	if s.Device == nil || s.Inode == nil {
+		return plan.File{}
+	}
+	return plan.File{Device: *s.Device, Inode: *s.Inode}
+}
