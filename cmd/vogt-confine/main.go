@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"vogt/internal/execution/confine/attempt"
 	"vogt/internal/execution/confine/inside"
 	"vogt/internal/execution/confine/plan"
 	"vogt/internal/version"
@@ -31,6 +32,9 @@ const exitUsage = 64
 // Run runs the program with the arguments after its name and returns its exit
 // code.
 func Run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == attempt.Argument {
+		return attempt.Main(args[1], stdout, stderr)
+	}
 	if len(args) == 1 {
 		switch args[0] {
 		case "version", "--version":

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"vogt/internal/doctor"
+	"vogt/internal/execution/confine/trial"
 	"vogt/internal/terminal"
 	"vogt/internal/version"
 )
@@ -33,6 +35,10 @@ failed; a protection that is not in force is not a failure.`,
 			if err != nil {
 				return err
 			}
+			helper, err := helperPath()
+			if err != nil {
+				return err
+			}
 			home := e.getenv("HOME")
 			if home == "" {
 				home = e.getenv("USERPROFILE")
@@ -40,6 +46,7 @@ failed; a protection that is not in force is not a failure.`,
 			report := doctor.Examine(cmd.Context(), doctor.Subject{
 				Paths: paths, Vogt: self, Version: version.String(), Getenv: e.getenv, Home: home, Now: e.now,
 				Memory: paths.State, Proc: "/proc", Places: doctor.DefaultPlaces(),
+				Try: func(ctx context.Context) (trial.Verdict, error) { return trial.Run(ctx, helper) },
 			})
 			if err := e.print(report, func(w io.Writer) error { return report.Write(w, width(e.stdout)) }); err != nil {
 				return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"vogt/internal/config"
+	"vogt/internal/execution/confine/trial"
 )
 
 // State is the outcome of a check. The zero value is a failure.
@@ -75,6 +76,9 @@ type Subject struct {
 	// Places are folders beside Paths.Data where an authority of this machine
 	// may keep its data.
 	Places []string
+	// Try tries the box that this machine can make. Without it there is none to
+	// examine.
+	Try func(context.Context) (trial.Verdict, error)
 }
 
 // DefaultPlaces are where the guide puts the data of an authority that runs as
@@ -97,7 +101,7 @@ func Examine(ctx context.Context, s Subject) Report {
 		x.settings, x.authority, x.owner, x.issuer, x.clock, x.bearer, x.logKey, x.log,
 		x.port, x.database, x.controlSocket, x.memory, x.ptrace,
 		x.files, x.tokens, x.sshKey, x.sshAgent,
-		x.path, x.binary, x.disk,
+		x.path, x.binary, x.disk, x.box,
 	} {
 		r.Checks = append(r.Checks, check(ctx))
 	}

@@ -95,6 +95,8 @@ func (h *held) release() {
 	if err != nil {
 		return
 	}
+	// A box that began while the place of a folder was kept may keep one in it.
+	slices.SortFunc(placed, func(a, b string) int { return len(b) - len(a) })
 	for _, name := range placed {
 		_ = unix.Rmdir(name) // somebody put something there, if that fails
 	}

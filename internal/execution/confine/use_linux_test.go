@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -304,6 +305,27 @@ func TestPlaceholders(t *testing.T) {
 		t.Error(err)
 	}
 	if entries, err := os.ReadDir(b.workspace); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+}
+
+// TestConcurrent runs boxes of one workspace side by side: what keeps the place
+// of a missing name stays as long as one of them runs.
+func TestConcurrent(t *testing.T) {
+	b := newBox(t)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 3 {
+				output, out, err := b.run("for i in 1 2 3; do mkdir .idea 2>/dev/null && echo planted; : > .mcp.json && echo planted; done")
+				if err != nil || out.Code == 0 || strings.Contains(output, "planted") {
+					t.Errorf("%v, exit code %d: %s", err, out.Code, output)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if entries, err := os.ReadDir(b.workspace); err != nil || len(entries) > 0 {
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 }
