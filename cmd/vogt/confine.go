@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +94,9 @@ func (e *env) newBox(name, workspace string) (*execution.Box, error) {
 	if workspace, err = canonical(workspace); err != nil {
 		return nil, withCode(exitCannotRun, err)
 	}
+	if p, err = narrowed(p, filepath.Join(workspace, ".vogt", "confine.toml")); err != nil {
+		return nil, withCode(exitConfig, err)
+	}
 	home := e.getenv("HOME")
 	if home == "" {
 		return nil, withCode(exitCannotRun, errors.New(e.text(messages.NoHome)))
@@ -106,8 +112,37 @@ func (e *env) newBox(name, workspace string) (*execution.Box, error) {
 	return &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Said: e.boxEnded}, nil
 }
 
+// maxNarrowing is the limit of what a workspace says about its box, in bytes.
+const maxNarrowing = 64 << 10
+
+// narrowed is the profile with what the workspace takes away.
+func narrowed(p *confine.Profile, file string) (*confine.Profile, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxNarrowing+1))
+	if err == nil && len(text) > maxNarrowing {
+		err = fmt.Errorf("it is longer than %d bytes", maxNarrowing)
+	}
+	if err == nil {
+		p, err = p.Narrowed(string(text))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
+}
+
 // boxEnded says what a person has to know about a box that has ended.
 func (e *env) boxEnded(out confine.Outcome) {
+	if out.Late {
+		e.say(messages.BoxLate)
+	}
 	if out.Report.Level == plan.Reduced {
 		e.say(messages.ReducedBox)
 	}

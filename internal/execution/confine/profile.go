@@ -47,6 +47,7 @@ type Limits struct {
 	Files     int64 `toml:"files"`
 	FileSize  Size  `toml:"file_size"`
 	CPU       int64 `toml:"cpu_seconds"`
+	Wall      int64 `toml:"wall_seconds"` // after which the box ends
 	Temporary Size  `toml:"temporary"`
 }
 
@@ -131,28 +132,38 @@ func (p *Profile) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Narrow returns the profile with what a file of the workspace says: it may
-// take away, and nothing that it says gives more.
-func (p *Profile) Narrow(by *Profile) (*Profile, error) {
+// Narrowed returns the profile with what a file of the workspace says: it may
+// take away, and nothing that it says gives more. An empty text takes nothing.
+func (p *Profile) Narrowed(text string) (*Profile, error) {
+	// Only what takes away is in it, so that nothing else can be said.
+	var by struct {
+		Hidden    []string     `toml:"hidden"`
+		Protected []string     `toml:"protected"`
+		Network   plan.Network `toml:"net"`
+		Sockets   plan.Sockets `toml:"unix"`
+	}
+	meta, err := toml.Decode(text, &by)
+	if err != nil {
+		return nil, err
+	}
+	switch unknown := meta.Undecoded(); {
+	case len(unknown) > 0:
+		return nil, fmt.Errorf("%s: a file of the workspace can say hidden, protected, net and unix, and only narrow", unknown[0])
+	case by.Network != "" && by.Network != plan.Offline:
+		return nil, fmt.Errorf("net is %q: a file of the workspace can only say %q", by.Network, plan.Offline)
+	case by.Sockets != "" && by.Sockets != plan.NoSockets:
+		return nil, fmt.Errorf("unix is %q: a file of the workspace can only say %q", by.Sockets, plan.NoSockets)
+	}
 	out := *p
-	for _, name := range by.Read {
-		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: read %q is no part of that", name)
-	}
-	for _, name := range by.Write {
-		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: write %q is no part of that", name)
-	}
-	if len(by.Environ) > 0 || by.Reduced {
-		return nil, fmt.Errorf("a file of the workspace may only narrow a profile: env and reduced are no part of that")
-	}
 	out.Hidden = append(slices.Clip(out.Hidden), by.Hidden...)
 	out.Protected = append(slices.Clip(out.Protected), by.Protected...)
-	if by.Network == plan.Offline {
-		out.Network = plan.Offline
+	if by.Network != "" {
+		out.Network = by.Network
 	}
-	if by.Sockets == plan.NoSockets {
-		out.Sockets = plan.NoSockets
+	if by.Sockets != "" {
+		out.Sockets = by.Sockets
 	}
-	return &out, nil
+	return &out, out.check()
 }
 
 //go:embed default.toml

@@ -69,9 +69,9 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestNarrow(t *testing.T) {
+func TestNarrowed(t *testing.T) {
 	wide := &Profile{Name: "wide", Root: plan.Listed, Network: plan.Host, Sockets: plan.OwnSockets, Hidden: []string{"/a"}, Protected: []string{"./b"}}
-	got, err := wide.Narrow(&Profile{Hidden: []string{"./c"}, Protected: []string{"./d"}, Network: plan.Offline, Sockets: plan.NoSockets})
+	got, err := wide.Narrowed("hidden = [\"./c\"]\nprotected = [\"./d\"]\nnet = \"none\"\nunix = \"off\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +81,32 @@ func TestNarrow(t *testing.T) {
 	if len(wide.Hidden) != 1 || wide.Network != plan.Host {
 		t.Errorf("the profile itself has changed: %+v", wide)
 	}
-	narrow := &Profile{Root: plan.Listed, Network: plan.Offline, Sockets: plan.NoSockets}
-	if got, err := narrow.Narrow(&Profile{Network: plan.Host, Sockets: plan.OwnSockets}); err != nil || got.Network != plan.Offline || got.Sockets != plan.NoSockets {
-		t.Errorf("it was widened: %+v, %v", got, err)
+	if got, err := wide.Narrowed(""); err != nil || got.Digest() != wide.Digest() {
+		t.Errorf("an empty file changes it: %+v, %v", got, err)
 	}
-	for name, by := range map[string]*Profile{
-		"read": {Read: []string{"/"}}, "write": {Write: []string{"/"}}, "env": {Environ: []string{"*"}}, "reduced": {Reduced: true},
+	for _, text := range []string{
+		"read = [\"/\"]", "write = [\"/\"]", "env = [\"*\"]", "reduced = true", "root = \"host\"", "net = \"host\"", "net = \"proxy\"", "unix = \"own\"",
+		"[limits]\nmemory = \"1T\"", "hidden = [\"x\"]", "hidden = [\"./../x\"]", "hidden = ",
 	} {
-		if _, err := wide.Narrow(by); err == nil {
-			t.Errorf("%s: no error", name)
+		if got, err := wide.Narrowed(text); err == nil {
+			t.Errorf("%s: %+v", text, got)
 		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	seen := map[string]string{}
+	for name, p := range map[string]*Profile{
+		"empty": {}, "root": {Root: plan.HostView}, "read": {Read: []string{"/a"}}, "write": {Write: []string{"/a"}}, "two": {Read: []string{"/a", "/b"}},
+		"one of two": {Read: []string{"/a,/b"}}, "net": {Network: plan.Host}, "limit": {Limits: Limits{Wall: 1}}, "other limit": {Limits: Limits{CPU: 1}},
+	} {
+		d := p.Digest()
+		if other, ok := seen[d]; ok || len(d) != 64 {
+			t.Errorf("%s has the digest %s of %s", name, d, other)
+		}
+		seen[d] = name
+	}
+	if (&Profile{Name: "a"}).Digest() != (&Profile{Name: "b"}).Digest() {
+		t.Error("the name is part of the digest")
 	}
 }

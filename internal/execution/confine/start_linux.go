@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,12 +49,13 @@ func Run(helper string, r Request, streams Streams, serve func(net.Listener)) (O
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
 	var out Outcome
+	wall := time.Duration(r.Profile.Limits.Wall) * time.Second
 	if r.Level == plan.Reduced {
-		out, err = reduced(helper, p, streams)
+		out, err = reduced(helper, p, wall, streams)
 	} else {
-		out, err = start(helper, p, streams, serve)
+		out, err = start(helper, p, wall, streams, serve)
 		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces && r.Profile.Reduced && r.Level == "" {
-			out, err = reduced(helper, p, streams)
+			out, err = reduced(helper, p, wall, streams)
 		}
 	}
 	if err != nil {
@@ -85,7 +87,7 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 }
 
 // reduced runs the command without namespaces, where there can be none.
-func reduced(helper string, p *plan.Plan, streams Streams) (Outcome, error) {
+func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "vogt-box-")
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -100,7 +102,7 @@ func reduced(helper string, p *plan.Plan, streams Streams) (Outcome, error) {
 		r.Network = plan.Offline
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
-	return start(helper, &r, streams, nil)
+	return start(helper, &r, wall, streams, nil)
 }
 
 // check refuses streams that would be a way out: what a folder or a device
@@ -122,7 +124,7 @@ func (s Streams) check() error {
 }
 
 // start starts the helper and waits for the end of the box.
-func start(helper string, p *plan.Plan, streams Streams, serve func(net.Listener)) (Outcome, error) {
+func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, serve func(net.Listener)) (Outcome, error) {
 	data, err := p.Encode()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -179,8 +181,16 @@ func start(helper string, p *plan.Plan, streams Streams, serve func(net.Listener
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
+	var late atomic.Bool
+	if wall > 0 {
+		limit := time.AfterFunc(wall, func() {
+			late.Store(true)
+			_ = cmd.Process.Kill() // it has ended, if that fails
+		})
+		defer limit.Stop()
+	}
 	waited := cmd.Wait()
-	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState)}
+	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState), Late: late.Load()}
 	switch {
 	case report.Error != "":
 		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, Command: report.Command, namespaces: report.Namespaces}

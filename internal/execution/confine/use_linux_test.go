@@ -240,7 +240,7 @@ func TestRefuses(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	b := newBox(t)
-	b.request.Profile.Limits = Limits{Memory: 256 << 20, Files: 40, FileSize: 4 << 20, CPU: 1, Temporary: 1 << 20}
+	b.request.Profile.Limits = Limits{Memory: 256 << 20, Files: 40, FileSize: 4 << 20, Temporary: 1 << 20}
 	for text, want := range map[string]string{
 		"head -c 2M /dev/zero > /tmp/x":            "No space left",
 		"head -c 2M /dev/zero > ~/x":               "No space left",
@@ -255,6 +255,11 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: exit code %d, %v: %q, want %q", text, out.Code, err, output, want)
 		}
 	}
+	b.request.Profile.Limits.Wall = 1
+	if _, out, err := b.run("trap '' TERM INT HUP; sleep 3600 & wait"); err != nil || !out.Late || out.Code != 128+9 {
+		t.Errorf("its time is up: %+v, %v", out, err)
+	}
+	b.request.Profile.Limits.Wall, b.request.Profile.Limits.CPU = 0, 1
 	if _, out, err := b.run("while :; do :; done"); err != nil || out.Code != 128+int(syscall.SIGKILL) && out.Code != 128+int(syscall.SIGXCPU) {
 		t.Errorf("too much time: exit code %d, %v", out.Code, err)
 	}
