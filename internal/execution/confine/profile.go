@@ -32,6 +32,9 @@ type Profile struct {
 	Protected []string     `toml:"protected"`
 	Network   plan.Network `toml:"net"`
 	Sockets   plan.Sockets `toml:"unix"`
+	// Hosts are those that the box reaches with net = "proxy", as name,
+	// *.name or name:port.
+	Hosts []string `toml:"hosts"`
 	// Environ lists the variables that are passed on. A "*" stands for any
 	// rest.
 	Environ []string `toml:"env"`
@@ -105,6 +108,9 @@ func (p *Profile) check() error {
 	}
 	if p.Root == plan.HostView && p.Sockets == plan.OwnSockets {
 		return fmt.Errorf("profile %s: root = %q shows the machine's unix sockets, so that unix = %q could not keep to those of the box", p.Name, p.Root, p.Sockets)
+	}
+	if len(p.Hosts) > 0 && p.Network != plan.Proxied {
+		return fmt.Errorf("profile %s: hosts are for net = %q, and net is %q", p.Name, plan.Proxied, p.Network)
 	}
 	for _, list := range []struct {
 		key    string

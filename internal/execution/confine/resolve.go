@@ -81,6 +81,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	}
 	if p.Network == plan.Proxied {
 		p.Port = proxyPort
+		p.Environ = append(p.Environ, proxyVariables(proxyPort)...)
 	}
 	if p.Cache, err = s.cache(); err != nil {
 		return nil, nil, err
@@ -113,6 +114,23 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 
 // proxyPort is where the proxy listens in a box.
 const proxyPort = 3128
+
+// proxyVariables tell programs of the proxy. Most read one of the spellings; node
+// needs to be told to look.
+func proxyVariables(port int) []string {
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	var out []string
+	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
+		out = append(out, name+"=http://"+address)
+	}
+	for _, name := range []string{"all_proxy", "ALL_PROXY"} {
+		out = append(out, name+"=socks5h://"+address)
+	}
+	for _, name := range []string{"no_proxy", "NO_PROXY"} {
+		out = append(out, name+"=localhost,127.0.0.1,::1")
+	}
+	return append(out, "NODE_USE_ENV_PROXY=1")
+}
 
 type resolver struct {
 	request   Request
@@ -489,7 +507,7 @@ func environ(environ, list []string, home string) []string {
 		if slices.ContainsFunc(list, func(l string) bool {
 			prefix, star := strings.CutSuffix(l, "*")
 			return name == l || star && strings.HasPrefix(name, prefix)
-		}) && name != "HOME" && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
+		}) && name != "HOME" && !strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
 			out = append(out, e)
 		}
 	}
