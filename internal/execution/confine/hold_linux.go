@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,7 +48,7 @@ func hold(workspace string) (_ *held, err error) {
 		return nil, err
 	}
 	if err := flock(h.gate, unix.LOCK_EX); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("another box of this workspace starts or ends, and holds %s: %w", h.gate.Name(), err)
 	}
 	if err := flock(h.uses, unix.LOCK_SH); err != nil {
 		return nil, err
@@ -138,14 +139,22 @@ func (h *held) note(placed []string) error {
 	return err
 }
 
+// lockLimit is how long a lock is waited for. Others have it for milliseconds.
+const lockLimit = 20 * time.Second
+
 func flock(f *os.File, how int) error {
-	for {
-		err := unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
+	for end := time.Now().Add(lockLimit); ; time.Sleep(lockPause) {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end):
 			return err
 		}
 	}
 }
+
+// lockPause is how often it is tried: the kernel cannot wait for a limited time.
+const lockPause = 2 * time.Millisecond
 
 // stateDir is where the locks are, out of reach of every box.
 func stateDir() (string, error) {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -60,6 +62,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	if s.home, err = canonicalDir(r.Home); err != nil {
 		return nil, nil, fmt.Errorf("the home %s: %w", r.Home, err)
 	}
+	s.homes = homesOf(s.home)
 	if err := s.tooWide(); err != nil {
 		return nil, nil, err
 	}
@@ -137,6 +140,7 @@ type resolver struct {
 	profile   *Profile
 	workspace string
 	home      string
+	homes     []string // that one, and the one of the user's account
 	links     []plan.Link
 	missing   []string
 	watched   []string // protected names on which nothing can be mounted
@@ -160,8 +164,10 @@ func (s *resolver) cache() (string, error) {
 // tooWide refuses a workspace that holds the home or the system: what is
 // writable in it would be everything that the box is to keep.
 func (s *resolver) tooWide() error {
-	if s.workspace == s.home || within(s.home, s.workspace) {
-		return fmt.Errorf("the workspace %s holds the home %s: start the box in the folder of a project", s.workspace, s.home)
+	for _, home := range s.homes {
+		if s.workspace == home || within(home, s.workspace) {
+			return fmt.Errorf("the workspace %s holds the home %s: start the box in the folder of a project", s.workspace, home)
+		}
 	}
 	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp"} {
 		if s.workspace == name {
@@ -251,16 +257,27 @@ func (s *resolver) hidden() ([]string, error) {
 		out = append(out, real)
 		return nil
 	}
-	for _, name := range append(always[:len(always):len(always)], s.profile.Hidden...) {
-		full := s.full(name)
-		names := []string{full}
+	var names []string
+	for _, home := range s.homes {
+		for _, name := range always {
+			names = append(names, path.Join(home, name[2:]))
+		}
+	}
+	for _, name := range s.profile.Hidden {
+		names = append(names, s.full(name))
+	}
+	if os.Getuid() == 0 {
+		names = append(names, rootsOwn("/etc")...)
+	}
+	for _, full := range names {
+		found := []string{full}
 		if strings.Contains(full, "*") {
 			var err error
-			if names, err = filepath.Glob(escapeGlob(full)); err != nil {
+			if found, err = filepath.Glob(escapeGlob(full)); err != nil {
 				return nil, err
 			}
 		}
-		for _, n := range names {
+		for _, n := range found {
 			if err := add(n); err != nil {
 				return nil, err
 			}
@@ -268,6 +285,39 @@ func (s *resolver) hidden() ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// homesOf are the homes whose credentials are hidden: what HOME says, and what
+// the account says, since HOME may be anything.
+func homesOf(home string) []string {
+	homes := []string{home}
+	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		if real, err := canonicalDir(account.HomeDir); err == nil && real != home && real != "/" {
+			homes = append(homes, real)
+		}
+	}
+	return homes
+}
+
+// rootsOwn are the files and folders that only root can read.
+func rootsOwn(dir string) []string {
+	var out []string
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it cannot be read in the box either
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil || info.Mode()&fs.ModeSymlink != 0:
+		case d.IsDir() && info.Mode().Perm()&0o005 == 0:
+			out = append(out, name)
+			return fs.SkipDir
+		case !d.IsDir() && info.Mode().Perm()&0o004 == 0:
+			out = append(out, name)
+		}
+		return nil
+	})
+	return out
 }
 
 // escapeGlob keeps a path from being a pattern but for its stars.
