@@ -35,6 +35,9 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == attempt.Argument {
 		return attempt.Main(args[1], stdout, stderr)
 	}
+	if len(args) >= 4 && args[0] == plan.LimitArgument {
+		return inside.Limit(args[1:])
+	}
 	if len(args) == 1 {
 		switch args[0] {
 		case "version", "--version":

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -55,6 +56,13 @@ func start(p *plan.Plan, control *control) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	self := -1
+	if p.Limits.Memory > 0 {
+		// The way to this program, which the box does not show.
+		if self, err = unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return 0, &stepError{step: "open the helper", err: err}
+		}
+	}
 	report := plan.Report{Level: p.Level, Landlock: abi, Filter: program.Hash()}
 	if p.Level == plan.Full {
 		if err := buildRoot(p); err != nil {
@@ -73,20 +81,17 @@ func start(p *plan.Plan, control *control) (int, error) {
 	if err := sameProgram(p); err != nil {
 		return 0, err
 	}
-	if err := confine(p, program); err != nil {
+	if err := confine(p, program, self); err != nil {
 		return 0, err
 	}
 	control.report(report)
 	if p.Level == plan.Reduced {
 		// There is no process namespace whose end ends what is left: the
 		// command replaces the helper.
-		if err := setLimit(unix.RLIMIT_AS, p.Limits.Memory); err != nil {
-			return 0, &stepError{step: "limit the memory", err: err}
-		}
-		err := unix.Exec(p.Program, p.Argv, p.Environ)
-		return 0, commandError(p, err)
+		path, argv := command(p, self)
+		return 0, commandError(p, unix.Exec(path, argv, p.Environ))
 	}
-	return run(p, control)
+	return run(p, control, self)
 }
 
 // sameProgram checks that the program in the box is the one that was looked at.
@@ -125,18 +130,14 @@ func options(p *plan.Plan) (filter.Program, error) {
 
 // run starts the command as a child, ends with it, and collects every process
 // that is left without a parent meanwhile.
-func run(p *plan.Plan, control *control) (int, error) {
+func run(p *plan.Plan, control *control, self int) (int, error) {
 	signals := make(chan os.Signal, 32)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
-	// The helper lives on within the command's limits, and its heap has to do.
-	debug.SetGCPercent(-1)
-	if err := setLimit(unix.RLIMIT_AS, p.Limits.Memory); err != nil {
-		return 0, &stepError{step: "limit the memory", err: err}
-	}
+	path, argv := command(p, self)
 	// In a terminal the command stays in the starter's process group, so that
 	// the terminal's signals and the job control of the person's shell reach it.
-	pid, err := syscall.ForkExec(p.Program, p.Argv, &syscall.ProcAttr{Env: p.Environ, Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: p.Environ, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 0, commandError(p, err)
 	}
@@ -162,6 +163,54 @@ func run(p *plan.Plan, control *control) (int, error) {
 			return status.ExitStatus(), nil
 		}
 	}
+}
+
+// command is what is executed: the command, or for one whose memory is limited
+// the helper again, which sets the limit for itself and becomes the command. The
+// first process of the box must not be held to it.
+func command(p *plan.Plan, self int) (path string, argv []string) {
+	if self < 0 {
+		return p.Program, p.Argv
+	}
+	return selfPath(self), append([]string{"vogt-confine", plan.LimitArgument, strconv.FormatInt(p.Limits.Memory, 10), p.Program}, p.Argv...)
+}
+
+func selfPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// Limit limits the memory of this process, in bytes, and becomes a program:
+// args are the limit, the program's path and its arguments. It returns only if
+// that fails, with the exit code.
+func Limit(args []string) int {
+	n, err := strconv.ParseUint(args[0], 10, 63)
+	if err == nil {
+		err = limitAndExec(n, args[1], args[2:])
+	}
+	fmt.Fprintf(os.Stderr, "vogt-confine: start %s with limited memory: %v\n", args[1], err)
+	return failed
+}
+
+// limitAndExec makes two system calls with nothing in between: this process has
+// more memory than most limits leave it, so that it can get no more.
+func limitAndExec(limit uint64, program string, argv []string) error {
+	path, err := unix.BytePtrFromString(program)
+	if err != nil {
+		return err
+	}
+	arguments, err := syscall.SlicePtrFromStrings(argv)
+	if err != nil {
+		return err
+	}
+	environ, err := syscall.SlicePtrFromStrings(os.Environ())
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(-1)
+	limits := &unix.Rlimit{Cur: limit, Max: limit}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_AS, uintptr(unsafe.Pointer(limits)), 0, 0, 0)
+	if errno == 0 {
+		_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environ[0])))
+	}
+	return errno
 }
 
 // fromTerminal reports whether a terminal sends the signal to all of its

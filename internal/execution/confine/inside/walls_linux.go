@@ -69,7 +69,7 @@ func loopbackUp() error {
 // confine takes from every thread of the helper what the command must not have,
 // in the one order in which each step may still be done. The helper lives on as
 // the first process of the box, so it is to be worth no more than the command.
-func confine(p *plan.Plan, program filter.Program) error {
+func confine(p *plan.Plan, program filter.Program, self int) error {
 	for _, step := range []struct {
 		what string
 		do   func() error
@@ -78,7 +78,7 @@ func confine(p *plan.Plan, program filter.Program) error {
 		{"set the limits", func() error { return setLimits(&p.Limits) }},
 		{"give up new privileges", func() error { return everywhere(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0) }},
 		{"close what is open", func() error { return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) }},
-		{"restrict by Landlock", func() error { return restrict(p) }},
+		{"restrict by Landlock", func() error { return restrict(p, self) }},
 		{"give up capabilities", dropCapabilities},
 		{"install the seccomp filter", func() error { return filter.InstallAll(program) }},
 	} {
@@ -131,7 +131,7 @@ func setLimit(resource int, value int64) error {
 
 // restrict applies Landlock. It holds besides the mounts in a full box and
 // instead of them in a reduced one.
-func restrict(p *plan.Plan) error {
+func restrict(p *plan.Plan, self int) error {
 	config, err := configFor(p)
 	if err != nil {
 		return err
@@ -188,6 +188,9 @@ func restrict(p *plan.Plan) error {
 		landlock.RWDirs(dirs...).WithRefer(), landlock.RWFiles(files...),
 		landlock.RWDirs(existing(temporary)...).WithRefer().WithIoctlDev(),
 		landlock.RWFiles(existing([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})...).WithIoctlDev())
+	if self >= 0 {
+		rules = append(rules, landlock.ROFiles(selfPath(self)))
+	}
 	fd, flags, err := config.NewRulesetFD(rules...)
 	if err != nil {
 		return err

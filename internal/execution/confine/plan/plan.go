@@ -22,6 +22,10 @@ const Version = 1
 // Argument is the only argument of the helper.
 const Argument = "box"
 
+// LimitArgument begins the arguments of the helper when it starts the command
+// with limited memory: the limit, the path and the arguments follow.
+const LimitArgument = "limit"
+
 // MaxSize is the limit of an encoded plan in bytes.
 const MaxSize = 4 << 20
 
