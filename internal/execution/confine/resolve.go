@@ -35,6 +35,9 @@ type Request struct {
 	// State is a folder of the starter in which each workspace gets a cache of
 	// its own, which its boxes see at ~/.cache. Empty is none.
 	State string
+	// Kept is a folder that stands in the place of the home and stays when the box
+	// ends, as the state of an agent does. Empty is a home in memory.
+	Kept string
 	// Own are folders that the box may write as well, such as the state of an
 	// agent.
 	Own []string
@@ -85,6 +88,14 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	if p.Network == plan.Proxied {
 		p.Port = proxyPort
 		p.Environ = append(p.Environ, proxyVariables(proxyPort)...)
+	}
+	if r.Kept != "" {
+		if p.Root != plan.Listed {
+			return nil, nil, fmt.Errorf("root = %q shows the home as it is, so that no other can stand in its place", p.Root)
+		}
+		if p.Kept, err = canonicalDir(r.Kept); err != nil {
+			return nil, nil, fmt.Errorf("the folder %s: %w", r.Kept, err)
+		}
 	}
 	if p.Cache, err = s.cache(); err != nil {
 		return nil, nil, err
@@ -150,7 +161,7 @@ type resolver struct {
 // workspace. The user's own caches are never writable: what is put there would
 // be built into programs outside.
 func (s *resolver) cache() (string, error) {
-	if s.request.State == "" || s.profile.Root != plan.Listed {
+	if s.request.State == "" || s.request.Kept != "" || s.profile.Root != plan.Listed {
 		return "", nil
 	}
 	sum := sha256.Sum256([]byte(s.workspace))

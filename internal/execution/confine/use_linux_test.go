@@ -186,6 +186,26 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// TestKept has a home that stays, and is not the user's.
+func TestKept(t *testing.T) {
+	b := newBox(t)
+	b.request.Kept = filepath.Join(b.home, "agents", "a")
+	if err := os.MkdirAll(b.request.Kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.must("echo kept > ~/x; mkdir ~/.config; ls -A ~ | tr '\\n' ' '")
+	if got := b.must("cat ~/x; ls -A ~"); got != "kept\n.config\nwork\nx\n" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(b.home, "x")); err == nil {
+		t.Error("it is the user's own home")
+	}
+	b.request.Profile.Root = plan.HostView
+	if _, _, err := b.run("true"); err == nil {
+		t.Error("a home in the place of one that is shown")
+	}
+}
+
 func TestEnding(t *testing.T) {
 	b := newBox(t)
 	for text, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -TERM $$": 128 + 15, "kill -KILL $$": 128 + 9, "nosuchprogram": 127} {

@@ -53,7 +53,7 @@ func buildRoot(p *plan.Plan) error {
 		b.tmpfs(root, "mode=755,size=16m")
 		b.links(root)
 		b.private(root)
-		b.home(root)
+		b.home(root, sources.home)
 	}
 	for _, s := range sources.read {
 		b.place(root, s)
@@ -117,7 +117,7 @@ type tree struct {
 type sources struct {
 	read, write []tree
 	devices     []tree
-	cache       tree
+	home, cache tree
 }
 
 // sources takes copies of what the new root shows while the old one is there.
@@ -131,6 +131,10 @@ func (b *builder) sources() (s sources) {
 	}
 	for _, name := range b.plan.Write {
 		s.write = append(s.write, b.clone(name, writable, true))
+	}
+	if b.plan.Kept != "" {
+		s.home = b.clone(b.plan.Kept, writable, false)
+		s.home.path = b.plan.Home
 	}
 	if b.plan.Cache != "" {
 		s.cache = b.clone(b.plan.Cache, writable, false)
@@ -348,7 +352,11 @@ func (b *builder) proc(root string) {
 
 // home is an empty folder where the home is, unless the plan lists it or what
 // it lies in. What is listed in it is placed on it later.
-func (b *builder) home(root string) {
+func (b *builder) home(root string, kept tree) {
+	if b.plan.Kept != "" {
+		b.place(root, kept)
+		return
+	}
 	for _, list := range [][]string{b.plan.Read, b.plan.Write} {
 		for _, name := range list {
 			if below(b.plan.Home, name) {

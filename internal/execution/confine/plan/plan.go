@@ -79,6 +79,7 @@ type Plan struct {
 	Pinned  []string // folders that cannot be renamed, outermost first
 	Guarded []string // what may be read and not written
 	Home    string   // an empty folder at this place, unless it is listed
+	Kept    string   // the folder that stands at Home and may be written, or empty
 	Cache   string   // the folder that stands at .cache in Home and may be written, or empty
 	Private string   // the folder for temporary files, where there can be no mount for them
 	Network Network
@@ -166,7 +167,7 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("the plan of the box names no program")
 	}
 	places := []string{p.Home, p.Dir, p.Program}
-	for _, name := range []string{p.Cache, p.Private} {
+	for _, name := range []string{p.Kept, p.Cache, p.Private} {
 		if name != "" {
 			places = append(places, name)
 		}
