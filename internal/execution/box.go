@@ -41,7 +41,7 @@ func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State,
 		Program: b.program.found, File: file, Argv: b.argv, Environ: attr.Env,
 		Terminal: term.IsTerminal(int(attr.Files[0].Fd())),
-	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]}, nil)
+	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]})
 	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
 		text := refused.Reason
 		if refused.Remedy != "" {

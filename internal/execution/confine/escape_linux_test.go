@@ -59,7 +59,7 @@ func inBox(t testing.TB, helper string, c confinetest.Command) confinetest.Resul
 	}
 	defer output.Close()
 	printed := drain(output)
-	out, err := Run(helper, r, Streams{input, w, os.Stderr}, nil)
+	out, err := Run(helper, r, Streams{input, w, os.Stderr})
 	w.Close()
 	result := confinetest.Result{Stdout: <-printed, Exit: out.Code}
 	for _, change := range out.Changed {

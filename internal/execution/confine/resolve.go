@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net"
 	"os"
 	"os/user"
 	"path"
@@ -38,6 +40,10 @@ type Request struct {
 	// Kept is a folder that stands in the place of the home and stays when the box
 	// ends, as the state of an agent does. Empty is a home in memory.
 	Kept string
+	// Serve are the ports on 127.0.0.1 in the box with net = "proxy", and who serves
+	// them. Each is called once, in a goroutine of its own, and must return when
+	// its listener is closed.
+	Serve map[int]func(net.Listener)
 	// Own are folders that the box may write as well, such as the state of an
 	// agent.
 	Own []string
@@ -86,8 +92,11 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 		},
 	}
 	if p.Network == plan.Proxied {
-		p.Port = proxyPort
-		p.Environ = append(p.Environ, proxyVariables(proxyPort)...)
+		if r.Serve[ProxyPort] == nil {
+			return nil, nil, fmt.Errorf("net = %q needs somebody who serves the proxy, and there is nobody here", p.Network)
+		}
+		p.Ports = slices.Sorted(maps.Keys(r.Serve))
+		p.Environ = append(p.Environ, proxyVariables(ProxyPort)...)
 	}
 	if r.Kept != "" {
 		if p.Root != plan.Listed {
@@ -126,8 +135,8 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	return p, s.missing, nil
 }
 
-// proxyPort is where the proxy listens in a box.
-const proxyPort = 3128
+// ProxyPort is where programs in a box with net = "proxy" find the proxy.
+const ProxyPort = 3128
 
 // proxyVariables tell programs of the proxy. Most read one of the spellings; node
 // needs to be told to look.

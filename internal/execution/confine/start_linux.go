@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,9 +27,8 @@ import (
 const startLimit = 30 * time.Second
 
 // Run runs a command in a box and returns when it has ended. helper is the path
-// of vogt-confine. serve gets the listener of the proxy, if the profile has one,
-// and must return when it is closed.
-func Run(helper string, r Request, streams Streams, serve func(net.Listener)) (Outcome, error) {
+// of vogt-confine.
+func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if err := streams.check(); err != nil {
 		return Outcome{}, err
 	}
@@ -53,7 +54,7 @@ func Run(helper string, r Request, streams Streams, serve func(net.Listener)) (O
 	if r.Level == plan.Reduced {
 		out, err = reduced(helper, p, wall, streams)
 	} else {
-		out, err = start(helper, p, wall, streams, serve)
+		out, err = start(helper, p, wall, streams, r.Serve)
 		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces && r.Profile.Reduced && r.Level == "" {
 			out, err = reduced(helper, p, wall, streams)
 		}
@@ -99,7 +100,7 @@ func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
 	if r.Network == plan.Proxied {
-		r.Network = plan.Offline
+		return Outcome{}, &RefusedError{Reason: "a reduced box has no network of its own, in which a proxy could be served"}
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
 	return start(helper, &r, wall, streams, nil)
@@ -124,7 +125,7 @@ func (s Streams) check() error {
 }
 
 // start starts the helper and waits for the end of the box.
-func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, serve func(net.Listener)) (Outcome, error) {
+func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, serve map[int]func(net.Listener)) (Outcome, error) {
 	data, err := p.Encode()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -174,9 +175,11 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 			}
 		}
 	}()
-	report, listener, err := converse(ours, p, serve)
-	if listener != nil {
-		defer listener.Close()
+	var served sync.WaitGroup
+	defer served.Wait() // after the listeners are closed
+	report, listeners, err := converse(ours, p, serve, &served)
+	for _, l := range listeners {
+		defer l.Close()
 	}
 	if err != nil {
 		_ = cmd.Process.Kill()
@@ -240,7 +243,7 @@ func cannotStart(helper string, err error) error {
 }
 
 // converse listens to the helper until the command runs.
-func converse(control *os.File, p *plan.Plan, serve func(net.Listener)) (report plan.Report, listener net.Listener, err error) {
+func converse(control *os.File, p *plan.Plan, serve map[int]func(net.Listener), served *sync.WaitGroup) (report plan.Report, listeners []net.Listener, err error) {
 	fd := int(control.Fd())
 	deadline := unix.NsecToTimeval(startLimit.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &deadline); err != nil {
@@ -253,23 +256,26 @@ func converse(control *os.File, p *plan.Plan, serve func(net.Listener)) (report 
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EAGAIN):
-			return report, listener, fmt.Errorf("the helper did not put up the box within %s", startLimit)
+			return report, listeners, fmt.Errorf("the helper did not put up the box within %s", startLimit)
 		case err != nil:
-			return report, listener, fmt.Errorf("hear from the helper: %w", err)
+			return report, listeners, fmt.Errorf("hear from the helper: %w", err)
 		case n == 0 && report.Level == "" && report.Error == "":
-			return report, listener, errors.New("the helper ended before it had put up the box")
+			return report, listeners, errors.New("the helper ended before it had put up the box")
 		case n == 0:
-			return report, listener, nil // the command runs
+			return report, listeners, nil // the command runs
 		case m > 0:
-			if listener, err = received(oob[:m]); err != nil {
-				return report, nil, err
+			listener, err := received(oob[:m])
+			if err != nil {
+				return report, listeners, err
 			}
-			if serve == nil || p.Network != plan.Proxied {
-				return report, listener, errors.New("the helper hands over a listener that nobody asked for")
+			listeners = append(listeners, listener)
+			port, err := strconv.Atoi(string(packet[:n]))
+			if err != nil || !slices.Contains(p.Ports, port) || serve[port] == nil {
+				return report, listeners, errors.New("the helper hands over a listener that nobody asked for")
 			}
-			go serve(listener)
+			served.Go(func() { serve[port](listener) })
 			if err := unix.Send(fd, []byte("served"), unix.MSG_NOSIGNAL); err != nil {
-				return report, listener, err
+				return report, listeners, err
 			}
 			continue
 		}
@@ -277,14 +283,14 @@ func converse(control *os.File, p *plan.Plan, serve func(net.Listener)) (report 
 		d := json.NewDecoder(bytes.NewReader(packet[:n]))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&next); err != nil {
-			return report, listener, fmt.Errorf("the helper's report is broken: %w", err)
+			return report, listeners, fmt.Errorf("the helper's report is broken: %w", err)
 		}
 		if next.Error != "" {
 			report.Error, report.Remedy, report.Command, report.Namespaces = next.Error, next.Remedy, next.Command, next.Namespaces
-			return report, listener, nil
+			return report, listeners, nil
 		}
 		if next.Level != p.Level {
-			return report, listener, fmt.Errorf("the helper reports the level %q and not %q", next.Level, p.Level)
+			return report, listeners, fmt.Errorf("the helper reports the level %q and not %q", next.Level, p.Level)
 		}
 		report = next
 	}

@@ -2,9 +2,12 @@ package confine
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +50,7 @@ func (b *box) run(text string) (output string, out Outcome, err error) {
 	request := b.request
 	request.Program, request.Argv = "/bin/bash", []string{"bash", "-c", text}
 	printed := drain(r)
-	out, err = Run(confinetest.Program(b.t, helperPackage), request, Streams{in, w, w}, nil)
+	out, err = Run(confinetest.Program(b.t, helperPackage), request, Streams{in, w, w})
 	w.Close()
 	return string(<-printed), out, err
 }
@@ -186,6 +189,43 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// TestServe reaches what the starter serves, and nothing else.
+func TestServe(t *testing.T) {
+	b := newBox(t)
+	b.request.Profile.Network = plan.Proxied
+	if _, _, err := b.run("true"); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("nobody serves the proxy: %v", err)
+	}
+	ended := make(chan string, 2)
+	answer := func(text string) func(net.Listener) {
+		return func(l net.Listener) {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					ended <- text
+					return
+				}
+				_, _ = c.Write([]byte(text)) // the box says what arrived
+				c.Close()
+			}
+		}
+	}
+	b.request.Serve = map[int]func(net.Listener){ProxyPort: answer("proxy"), 8648: answer("authority")}
+	outside, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	output := b.must(fmt.Sprintf(`for p in 3128 8648; do read -r x < /dev/tcp/127.0.0.1/$p || echo $x; done
+		(exec 3<>/dev/tcp/127.0.0.1/%d) 2>/dev/null && echo out; echo $https_proxy $NODE_USE_ENV_PROXY`, outside.Addr().(*net.TCPAddr).Port))
+	if output != "proxy\nauthority\nhttp://127.0.0.1:3128 1\n" {
+		t.Errorf("got %q", output)
+	}
+	if got := []string{<-ended, <-ended}; !slices.Contains(got, "proxy") || !slices.Contains(got, "authority") {
+		t.Errorf("ended: %q", got)
+	}
+}
+
 // TestKept has a home that stays, and is not the user's.
 func TestKept(t *testing.T) {
 	b := newBox(t)
@@ -238,23 +278,23 @@ func TestRefuses(t *testing.T) {
 	defer folder.Close()
 	helper := confinetest.Program(t, helperPackage)
 	r := b.request
-	_, err = Run(helper, r, Streams{folder, os.Stdout, os.Stderr}, nil)
+	_, err = Run(helper, r, Streams{folder, os.Stdout, os.Stderr})
 	refused("a folder as input", err, "would lead out of the box")
-	_, err = Run(helper+"-none", r, Streams{}, nil)
+	_, err = Run(helper+"-none", r, Streams{})
 	refused("no helper", err, "cannot be started")
 	r.Program = filepath.Join(b.workspace, "none")
-	_, err = Run(helper, r, Streams{}, nil)
+	_, err = Run(helper, r, Streams{})
 	refused("no program", err, "none")
 	r = b.request
 	r.File = plan.File{Device: 1, Inode: 1}
-	out, err := Run(helper, r, Streams{}, nil)
+	out, err := Run(helper, r, Streams{})
 	refused("another program", err, "not the file that was looked at")
 	if out.Report.Level != "" {
 		t.Errorf("it was started: %+v", out)
 	}
 	r = b.request
 	r.Workspace = b.home
-	_, err = Run(helper, r, Streams{}, nil)
+	_, err = Run(helper, r, Streams{})
 	refused("the home", err, "holds the home")
 }
 
@@ -309,7 +349,7 @@ func TestPlaceholders(t *testing.T) {
 	ended := make(chan error, 1)
 	helper := confinetest.Program(t, helperPackage)
 	go func() {
-		_, err := Run(helper, request, Streams{in, w, os.Stderr}, nil)
+		_, err := Run(helper, request, Streams{in, w, os.Stderr})
 		ended <- err
 	}()
 	buffer := make([]byte, 3)

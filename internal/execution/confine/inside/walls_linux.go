@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -15,8 +16,8 @@ import (
 	"vogt/internal/execution/confine/plan"
 )
 
-// network brings up the loopback of the box and, for a proxy, hands a listener
-// in it to the starter. The starter's answer says that it serves it.
+// network brings up the loopback of the box and hands the listeners in it that
+// the starter serves to it.
 func network(p *plan.Plan, control *control) error {
 	if p.Network == plan.Host {
 		return nil
@@ -27,29 +28,37 @@ func network(p *plan.Plan, control *control) error {
 	if p.Network != plan.Proxied {
 		return nil
 	}
+	for _, port := range p.Ports {
+		if err := handOver(port, control); err != nil {
+			return &stepError{step: "let port " + strconv.Itoa(port) + " of the box be served", err: err}
+		}
+	}
+	return nil
+}
+
+// handOver listens at a port, hands the listener to the starter, and waits until
+// it is served.
+func handOver(port int, control *control) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return &stepError{step: "make the proxy's socket", err: err}
+		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: p.Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return &stepError{step: "bind the proxy's socket", err: err}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
 	}
 	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
-		return &stepError{step: "listen for the proxy", err: err}
+		return err
 	}
-	if err := unix.Sendmsg(control.fd, []byte("listener"), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
-		return &stepError{step: "hand over the proxy's socket", err: err}
+	if err := unix.Sendmsg(control.fd, []byte(strconv.Itoa(port)), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+		return err
 	}
 	var answer [16]byte
 	n, err := unix.Read(control.fd, answer[:])
 	if err == nil && string(answer[:n]) != "served" {
 		err = errors.New("the starter does not serve it")
 	}
-	if err != nil {
-		return &stepError{step: "hand over the proxy's socket", err: err}
-	}
-	return nil
+	return err
 }
 
 func loopbackUp() error {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,9 @@ const LimitArgument = "limit"
 // MaxSize is the limit of an encoded plan in bytes.
 const MaxSize = 4 << 20
 
+// MaxPorts is how many listeners a box can have.
+const MaxPorts = 16
+
 // Level says by what means a box is held.
 type Level string
 
@@ -44,7 +48,7 @@ type Network string
 // The networks.
 const (
 	Offline Network = "none"  // a loopback of its own, nothing else
-	Proxied Network = "proxy" // as none, with a listener that the starter serves
+	Proxied Network = "proxy" // as none, with ports that the starter serves
 	Host    Network = "host"  // the machine's own network
 )
 
@@ -83,7 +87,7 @@ type Plan struct {
 	Cache   string   // the folder that stands at .cache in Home and may be written, or empty
 	Private string   // the folder for temporary files, where there can be no mount for them
 	Network Network
-	Port    int // of the proxy's listener on 127.0.0.1
+	Ports   []int // of listeners on 127.0.0.1 in the box, which the starter serves
 	Sockets Sockets
 	Host    string // name of the machine in the box
 	Dir     string
@@ -157,8 +161,10 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("network %q: want %s, %s or %s", p.Network, Offline, Proxied, Host)
 	case p.Sockets != NoSockets && p.Sockets != OwnSockets:
 		return fmt.Errorf("sockets %q: want %s or %s", p.Sockets, NoSockets, OwnSockets)
-	case p.Network == Proxied && (p.Port < 1 || p.Port > 65535):
-		return fmt.Errorf("port %d of the proxy: want 1 to 65535", p.Port)
+	case p.Network == Proxied && (len(p.Ports) == 0 || len(p.Ports) > MaxPorts || slices.Min(p.Ports) < 1 || slices.Max(p.Ports) > 65535):
+		return fmt.Errorf("the ports %v to be served: want 1 to %d numbers up to 65535", p.Ports, MaxPorts)
+	case p.Network != Proxied && len(p.Ports) > 0:
+		return fmt.Errorf("ports to be served are for the network %q, and it is %q", Proxied, p.Network)
 	case p.Level == Reduced && p.Network == Proxied:
 		return fmt.Errorf("a reduced box has no network of its own for a proxy")
 	case p.Level == Reduced && p.Sockets != NoSockets:

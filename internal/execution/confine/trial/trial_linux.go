@@ -156,7 +156,7 @@ func within(helper string, argv, environ []string, s attempt.Scene, v *Verdict) 
 	}()
 	out, err := confine.Run(helper, confine.Request{
 		Profile: p, Workspace: s.Workspace, Home: s.Home, Program: helper, Argv: argv, Environ: environ, Level: plan.Full,
-	}, confine.Streams{In: null, Out: w, Err: null}, nil)
+	}, confine.Streams{In: null, Out: w, Err: null})
 	w.Close()
 	data := <-printed
 	v.Report = out.Report
