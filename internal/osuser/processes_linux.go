@@ -1,0 +1,425 @@
+package osuser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pause stops every process of the agent's user: those in its slice by freezing
+// it, the others by SIGSTOP, in rounds, until none is left that runs. It tries
+// until ctx ends.
+//
+// What is started for the user afterwards runs, except in the slice: who starts
+// the agent's commands has to know that it is paused.
+func Pause(ctx context.Context, spec Spec) error {
+	return withUser(spec, func(m *host, id uint32) error {
+		slice, err := m.freeze(ctx, true)
+		if err != nil {
+			return err
+		}
+		return m.stop(ctx, id, slice)
+	})
+}
+
+// Resume lets every process of the agent's user continue, also those that
+// something else had stopped.
+func Resume(ctx context.Context, spec Spec) error {
+	return withUser(spec, func(m *host, id uint32) error {
+		if err := m.proceed(ctx, id); err != nil {
+			return err
+		}
+		_, err := m.freeze(ctx, false)
+		return err
+	})
+}
+
+// Kill ends every process of the agent's user, stopped or not. It tries until
+// ctx ends.
+func Kill(ctx context.Context, spec Spec) error {
+	return withUser(spec, func(m *host, id uint32) error { return m.kill(ctx, id) })
+}
+
+// withUser calls do with the id of the agent's user, also of one that was
+// removed. Only an id that the ledger gave to this name gets there.
+func withUser(spec Spec, do func(*host, uint32) error) error {
+	m, err := newHost(spec)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("osuser: only root may stop the processes of an agent's user; run the command with sudo")
+	}
+	l, err := m.ledger()
+	if err != nil {
+		return err
+	}
+	entries, err := m.entries()
+	if err != nil {
+		return err
+	}
+	id, known := l.last(m.spec.User)
+	if len(entries) > 0 {
+		id = entries[0].ID
+		if !l.knows(id, m.spec.User) {
+			return m.strange(id)
+		}
+	} else if !known {
+		return ErrUnknown
+	}
+	return do(m, id)
+}
+
+// proc is where the kernel shows processes.
+const proc = "/proc"
+
+// process is a process of a user.
+type process struct {
+	pid int
+	// stopped says that no thread can execute an instruction before a SIGCONT.
+	stopped bool
+	// dead says that no thread is left, and only the parent has not noticed.
+	dead bool
+}
+
+// status is what a process shows of itself (proc_pid_status(5)).
+type status struct {
+	state   byte
+	ids     [4]uint32 // real, effective, saved, file system
+	pending uint64    // signals for the whole process
+}
+
+func (s status) of(id uint32) bool { return slices.Contains(s.ids[:], id) }
+
+func parseStatus(text string) (s status, ok bool) {
+	var fields int
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		words := strings.Fields(value)
+		switch key {
+		case "State":
+			if len(words) == 0 {
+				return s, false
+			}
+			s.state = words[0][0]
+		case "Uid":
+			if len(words) != len(s.ids) {
+				return s, false
+			}
+			for i, word := range words {
+				n, err := strconv.ParseUint(word, 10, 32)
+				if err != nil {
+					return s, false
+				}
+				s.ids[i] = uint32(n)
+			}
+		case "ShdPnd":
+			if len(words) != 1 {
+				return s, false
+			}
+			n, err := strconv.ParseUint(words[0], 16, 64)
+			if err != nil {
+				return s, false
+			}
+			s.pending = n
+		default:
+			continue
+		}
+		fields++
+	}
+	return s, fields == 3
+}
+
+func statusOf(folder string) (status, bool) {
+	text, err := os.ReadFile(folder + "/status")
+	if err != nil {
+		return status{}, false // it has ended
+	}
+	return parseStatus(string(text))
+}
+
+// look returns a process if it belongs to the id. Each thread counts: the first
+// one may have ended long ago, and the process then looks dead while others run.
+func look(pid int, id uint32) (process, bool) {
+	p := process{pid: pid, stopped: true, dead: true}
+	folder := proc + "/" + strconv.Itoa(pid)
+	all, ok := statusOf(folder)
+	if !ok || !all.of(id) {
+		return p, false
+	}
+	threads, err := os.ReadDir(folder + "/task")
+	if err != nil {
+		return p, false
+	}
+	const stopPending = 1 << (unix.SIGSTOP - 1)
+	for _, thread := range threads {
+		s, ok := statusOf(folder + "/task/" + thread.Name())
+		if !ok {
+			continue
+		}
+		switch s.state {
+		case 'Z', 'X':
+			continue
+		case 'T', 't':
+		case 'D': // in the kernel, and it stops before it comes back
+			p.stopped = p.stopped && s.pending&stopPending != 0
+		default:
+			p.stopped = false
+		}
+		p.dead = false
+	}
+	return p, true
+}
+
+// scan visits every process of the id that is not dead. It reads the list in
+// small pieces, since the newest processes stand at its end, and what forks
+// quickly is caught only if it is looked at as soon as it is listed.
+func (m *host) scan(id uint32, visit func(process) error) error {
+	if self, err := os.Readlink(proc + "/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("osuser: %s does not show this machine's processes; mount it: mount -t proc proc %s", proc, proc)
+	}
+	fd, err := unix.Open(proc, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("osuser: open %s: %w", proc, err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 512)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("osuser: list %s: %w", proc, err)
+		}
+		if n <= 0 {
+			return nil
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || pid <= 1 || pid == os.Getpid() {
+				continue
+			}
+			if p, there := look(pid, id); there && !p.dead {
+				if err := visit(p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// processes are those of the id.
+func (m *host) processes(id uint32) ([]process, error) {
+	var all []process
+	err := m.scan(id, func(p process) error {
+		all = append(all, p)
+		return nil
+	})
+	return all, err
+}
+
+// signal sends a signal to a process if it still belongs to the id. Between the
+// look and the signal its number cannot pass to another: the descriptor is
+// opened first, and stays with the process.
+func signal(pid int, id uint32, sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("osuser: open the process %d (this needs Linux 5.3): %w", pid, err)
+	}
+	defer unix.Close(fd)
+	if s, ok := statusOf(proc + "/" + strconv.Itoa(pid)); !ok || !s.of(id) {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("osuser: send %v to the process %d: %w", sig, pid, err)
+	}
+	return nil
+}
+
+// cleanScans is how many times in a row nothing may be found. One is not enough:
+// a process that ends during a scan may have forked one that the scan has
+// passed, and its end may continue a group that was stopped (SIGCONT to orphaned
+// groups, setpgid(2)).
+const cleanScans = 3
+
+// rounds calls round until it finds nothing several times in a row.
+func rounds(ctx context.Context, what string, round func() (found []int, err error)) error {
+	const eager = 50
+	for n, clean := 0, 0; clean < cleanScans; n++ {
+		found, err := round()
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			clean++
+			continue
+		}
+		clean = 0
+		var wait time.Duration // a process that is in the kernel needs a moment
+		if n >= eager {
+			wait = time.Millisecond
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("osuser: %d processes could not be %s in time, among them %d: %w", len(found), what, found[0], ctx.Err())
+		}
+	}
+	return nil
+}
+
+// stop stops what is not in the frozen slice.
+func (m *host) stop(ctx context.Context, id uint32, slice string) error {
+	return rounds(ctx, "stopped", func() (found []int, err error) {
+		frozen, err := members(slice)
+		if err != nil {
+			return nil, err
+		}
+		err = m.scan(id, func(p process) error {
+			if p.stopped || frozen[p.pid] {
+				return nil
+			}
+			found = append(found, p.pid)
+			return signal(p.pid, id, unix.SIGSTOP)
+		})
+		return found, err
+	})
+}
+
+// proceed continues each stopped process once: one that stops itself again means
+// it.
+func (m *host) proceed(ctx context.Context, id uint32) error {
+	seen := make(map[int]bool)
+	return rounds(ctx, "continued", func() (found []int, err error) {
+		err = m.scan(id, func(p process) error {
+			if !p.stopped || seen[p.pid] {
+				return nil
+			}
+			seen[p.pid] = true
+			found = append(found, p.pid)
+			return signal(p.pid, id, unix.SIGCONT)
+		})
+		return found, err
+	})
+}
+
+func (m *host) kill(ctx context.Context, id uint32) error {
+	slice, err := m.cgroup()
+	if err != nil {
+		return err
+	}
+	if slice != "" {
+		// All at once, where the kernel can (5.14).
+		if err := os.WriteFile(slice+"/cgroup.kill", []byte("1"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("osuser: kill the processes of the slice: %w", err)
+		}
+	}
+	return rounds(ctx, "killed", func() (found []int, err error) {
+		err = m.scan(id, func(p process) error {
+			found = append(found, p.pid)
+			return signal(p.pid, id, unix.SIGKILL)
+		})
+		return found, err
+	})
+}
+
+// cgroup is the folder of the agent's slice in the cgroup v2 hierarchy, or "" if
+// there is none: without systemd, or before anything was started in it.
+func (m *host) cgroup() (string, error) {
+	hierarchies := []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+	if m.spec.Machine.Cgroup != "" {
+		hierarchies = []string{m.spec.Machine.Cgroup}
+	}
+	for _, h := range hierarchies {
+		var stat unix.Statfs_t
+		if err := unix.Statfs(h, &stat); err != nil || stat.Type != unix.CGROUP2_SUPER_MAGIC {
+			continue
+		}
+		folder := h + "/vogt.slice/vogt-agent.slice/" + m.spec.slice()
+		switch _, err := os.Stat(folder + "/cgroup.freeze"); {
+		case err == nil:
+			return folder, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("osuser: look for the agent's slice: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// freeze freezes or thaws the agent's slice, if it is there, and returns its
+// folder once the kernel says so.
+func (m *host) freeze(ctx context.Context, yes bool) (string, error) {
+	folder, err := m.cgroup()
+	if err != nil || folder == "" {
+		return "", err
+	}
+	value, event := "0", "frozen 0"
+	if yes {
+		value, event = "1", "frozen 1"
+	}
+	if err := os.WriteFile(folder+"/cgroup.freeze", []byte(value), 0); err != nil {
+		return "", fmt.Errorf("osuser: freeze the agent's slice: %w", err)
+	}
+	for {
+		events, err := os.ReadFile(folder + "/cgroup.events")
+		if err != nil {
+			return "", fmt.Errorf("osuser: freeze the agent's slice: %w", err)
+		}
+		if hasLine(events, event) {
+			return folder, nil
+		}
+		timer := time.NewTimer(time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", fmt.Errorf("osuser: the agent's slice %s did not freeze in time: %w", folder, ctx.Err())
+		}
+	}
+}
+
+// members are the processes in a slice and all that is below it.
+func members(slice string) (map[int]bool, error) {
+	all := make(map[int]bool)
+	if slice == "" {
+		return all, nil
+	}
+	err := filepath.WalkDir(slice, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a group that has ended
+		}
+		if err != nil || d.Name() != "cgroup.procs" {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EOPNOTSUPP) {
+			return nil // ended, or of threads, whose processes stand above
+		}
+		for line := range strings.Lines(string(text)) {
+			if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+				all[pid] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("osuser: list the agent's slice: %w", err)
+	}
+	return all, nil
+}
