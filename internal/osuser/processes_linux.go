@@ -94,6 +94,7 @@ type process struct {
 // status is what a process shows of itself (proc_pid_status(5)).
 type status struct {
 	state   byte
+	process int       // whose thread it is
 	ids     [4]uint32 // real, effective, saved, file system
 	pending uint64    // signals for the whole process
 }
@@ -111,6 +112,15 @@ func parseStatus(text string) (s status, ok bool) {
 				return s, false
 			}
 			s.state = words[0][0]
+		case "Tgid":
+			if len(words) != 1 {
+				return s, false
+			}
+			n, err := strconv.Atoi(words[0])
+			if err != nil {
+				return s, false
+			}
+			s.process = n
 		case "Uid":
 			if len(words) != len(s.ids) {
 				return s, false
@@ -136,7 +146,7 @@ func parseStatus(text string) (s status, ok bool) {
 		}
 		fields++
 	}
-	return s, fields == 3
+	return s, fields == 4
 }
 
 func statusOf(folder string) (status, bool) {
@@ -153,8 +163,8 @@ func look(pid int, id uint32) (process, bool) {
 	p := process{pid: pid, stopped: true, dead: true}
 	folder := proc + "/" + strconv.Itoa(pid)
 	all, ok := statusOf(folder)
-	if !ok || !all.of(id) {
-		return p, false
+	if !ok || !all.of(id) || all.process != pid {
+		return p, false // a thread is looked at with its process
 	}
 	threads, err := os.ReadDir(folder + "/task")
 	if err != nil {
@@ -180,13 +190,73 @@ func look(pid int, id uint32) (process, bool) {
 	return p, true
 }
 
-// scan visits every process of the id that is not dead. It reads the list in
-// small pieces, since the newest processes stand at its end, and what forks
-// quickly is caught only if it is looked at as soon as it is listed.
+// scan visits every process of the id that is not dead, some of them twice. A
+// process that forks and ends as quickly as it can is visited too, under one of
+// its numbers: a list of processes is old when it has been read, so the numbers
+// that were given meanwhile are looked at, until none is given meanwhile. What
+// was about to fork at that moment is itself seen running.
 func (m *host) scan(id uint32, visit func(process) error) error {
 	if self, err := os.Readlink(proc + "/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return fmt.Errorf("osuser: %s does not show this machine's processes; mount it: mount -t proc proc %s", proc, proc)
 	}
+	see := func(pid int) error {
+		if pid <= 1 || pid == os.Getpid() {
+			return nil
+		}
+		if p, there := look(pid, id); there && !p.dead {
+			return visit(p)
+		}
+		return nil
+	}
+	for {
+		seen, err := lastGiven()
+		if err == nil {
+			err = list(see)
+		}
+		if err != nil {
+			return err
+		}
+		for {
+			last, err := lastGiven()
+			if err != nil {
+				return err
+			}
+			if last == seen {
+				return nil
+			}
+			if last < seen {
+				break // the numbers have begun anew
+			}
+			for seen < last {
+				seen++
+				if err := see(seen); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// lastGiven is the number that was given to a process or thread last.
+func lastGiven() (int, error) {
+	text, err := os.ReadFile(proc + "/loadavg")
+	if err != nil {
+		return 0, fmt.Errorf("osuser: %w", err)
+	}
+	words := strings.Fields(string(text))
+	if len(words) == 0 {
+		return 0, fmt.Errorf("osuser: %s/loadavg is empty", proc)
+	}
+	last, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		return 0, fmt.Errorf("osuser: %s/loadavg: %w", proc, err)
+	}
+	return last, nil
+}
+
+// list calls see with the number of every process. It reads the list in small
+// pieces, so that each is looked at soon after it was listed.
+func list(see func(pid int) error) error {
 	fd, err := unix.Open(proc, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("osuser: open %s: %w", proc, err)
@@ -207,13 +277,11 @@ func (m *host) scan(id uint32, visit func(process) error) error {
 		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
 		for _, name := range names {
 			pid, err := strconv.Atoi(name)
-			if err != nil || pid <= 1 || pid == os.Getpid() {
+			if err != nil {
 				continue
 			}
-			if p, there := look(pid, id); there && !p.dead {
-				if err := visit(p); err != nil {
-					return err
-				}
+			if err := see(pid); err != nil {
+				return err
 			}
 		}
 	}
@@ -223,7 +291,9 @@ func (m *host) scan(id uint32, visit func(process) error) error {
 func (m *host) processes(id uint32) ([]process, error) {
 	var all []process
 	err := m.scan(id, func(p process) error {
-		all = append(all, p)
+		if !slices.ContainsFunc(all, func(seen process) bool { return seen.pid == p.pid }) {
+			all = append(all, p)
+		}
 		return nil
 	})
 	return all, err
@@ -251,9 +321,8 @@ func signal(pid int, id uint32, sig unix.Signal) error {
 }
 
 // cleanScans is how many times in a row nothing may be found. One is not enough:
-// a process that ends during a scan may have forked one that the scan has
-// passed, and its end may continue a group that was stopped (SIGCONT to orphaned
-// groups, setpgid(2)).
+// the end of a process that a scan has not reached yet may continue a group that
+// it has passed (SIGCONT to orphaned groups, setpgid(2)).
 const cleanScans = 3
 
 // rounds calls round until it finds nothing several times in a row.
@@ -303,19 +372,27 @@ func (m *host) stop(ctx context.Context, id uint32, slice string) error {
 }
 
 // proceed continues each stopped process once: one that stops itself again means
-// it.
+// it. The newest come first: when the leader of a process group ends while
+// others of the group are still stopped, the kernel hangs those up.
 func (m *host) proceed(ctx context.Context, id uint32) error {
 	seen := make(map[int]bool)
 	return rounds(ctx, "continued", func() (found []int, err error) {
-		err = m.scan(id, func(p process) error {
+		all, err := m.processes(id)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(all, func(a, b process) int { return b.pid - a.pid })
+		for _, p := range all {
 			if !p.stopped || seen[p.pid] {
-				return nil
+				continue
 			}
 			seen[p.pid] = true
 			found = append(found, p.pid)
-			return signal(p.pid, id, unix.SIGCONT)
-		})
-		return found, err
+			if err := signal(p.pid, id, unix.SIGCONT); err != nil {
+				return nil, err
+			}
+		}
+		return found, nil
 	})
 }
 

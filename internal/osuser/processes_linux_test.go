@@ -134,7 +134,11 @@ func TestPauseResumeKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.Remove(alive) })
-			return exec.Command("/bin/sh", "-c", "echo ready; f() { [ -e "+alive+" ] && f & }; f; exit 0")
+			perl, err := exec.LookPath("perl")
+			if err != nil {
+				t.Skip("perl is not installed (Debian: apt-get install perl-base)")
+			}
+			return exec.Command(perl, "-e", `use POSIX; $| = 1; print "ready\n"; while (-e $ARGV[0]) { POSIX::_exit(0) if fork }`, alive)
 		}, 0},
 		{"one without its first thread", func(t *testing.T) *exec.Cmd {
 			cmd := child(t, "leader", "", "")
@@ -259,14 +263,14 @@ func TestEveryKindOfIDCounts(t *testing.T) {
 		of   bool
 		ok   bool
 	}{
-		{"State:\tS (sleeping)\nUid:\t5\t5\t5\t5\nShdPnd:\t0000000000000000\n", true, true},
-		{"State:\tS (sleeping)\nUid:\t5\t0\t0\t0\nShdPnd:\t0000000000000000\n", true, true},
-		{"State:\tS (sleeping)\nUid:\t0\t5\t0\t0\nShdPnd:\t0000000000000000\n", true, true},
-		{"State:\tS (sleeping)\nUid:\t0\t0\t5\t0\nShdPnd:\t0000000000000000\n", true, true},
-		{"State:\tS (sleeping)\nUid:\t0\t0\t0\t5\nShdPnd:\t0000000000000000\n", true, true},
-		{"State:\tS (sleeping)\nUid:\t0\t0\t0\t0\nShdPnd:\t0000000000000000\n", false, true},
-		{"Name:\tx\nState:\tS (sleeping)\nUid:\t0\t0\t0\nShdPnd:\t0\n", false, false},
-		{"Name:\tUid:\t5\nState:\tS\nShdPnd:\t0\n", false, false},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t5\t5\t5\t5\nShdPnd:\t0000000000000000\n", true, true},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t5\t0\t0\t0\nShdPnd:\t0000000000000000\n", true, true},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t0\t5\t0\t0\nShdPnd:\t0000000000000000\n", true, true},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t0\t0\t5\t0\nShdPnd:\t0000000000000000\n", true, true},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t0\t0\t0\t5\nShdPnd:\t0000000000000000\n", true, true},
+		{"Tgid:\t9\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\nShdPnd:\t0000000000000000\n", false, true},
+		{"Name:\tx\nTgid:\t9\nState:\tS (sleeping)\nUid:\t0\t0\t0\nShdPnd:\t0\n", false, false},
+		{"Name:\tUid:\t5\nTgid:\t9\nState:\tS\nShdPnd:\t0\n", false, false},
 		{"", false, false},
 	}
 	for _, tt := range tests {
