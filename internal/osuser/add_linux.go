@@ -307,14 +307,14 @@ func furnish(dir *os.File, name string, id uint32) error {
 func (m *host) repair(ctx context.Context, j *journal) (User, error) {
 	made := find(j.entries, kindUser, nil)
 	if made == nil || made.Text != m.spec.Shell {
-		return User{}, fmt.Errorf("osuser: %s was added with other settings; remove it first: vogt agent remove %s", m.spec.Name, m.spec.Name)
+		return User{}, fmt.Errorf("osuser: %s was added with other settings; remove it first: vogt agent user remove %s", m.spec.Name, m.spec.Name)
 	}
 	own, _, err := m.account(made.ID)
 	if err != nil {
 		return User{}, err
 	}
 	if own == nil || own.uid != made.ID {
-		return User{}, fmt.Errorf("osuser: the user %s with the id %d was made, but is not there any more; clean up with: vogt agent remove %s", m.spec.User, made.ID, m.spec.Name)
+		return User{}, fmt.Errorf("osuser: the user %s with the id %d was made, but is not there any more; clean up with: vogt agent user remove %s", m.spec.User, made.ID, m.spec.Name)
 	}
 	steps, err := m.protections()
 	if err != nil {

@@ -29,7 +29,7 @@ func TestAddAndRemove(t *testing.T) {
 			"10-vogt-agent-coder.conf", "DenyUsers vogt-coder",
 			"00-vogt-agent-coder.rules", `subject.user == \"vogt-coder\"`,
 			"vogt-agent-coder.slice", "TasksMax=2048", "vogt-agent-coder@.service",
-			`vogt-coder:x:73000:73000:Vogt agent coder:/var/lib/vogt/agents/coder:/usr/sbin/nologin`,
+			`vogt-coder:x:73000:73000:Vogt agent coder:/var/lib/vogt-agents/home/coder:/usr/sbin/nologin`,
 			`vogt-coder:!:`,
 		}},
 		{name: "names and limits given", spec: func(s *Spec) {
@@ -124,7 +124,7 @@ func TestAddAndRemove(t *testing.T) {
 			if next.UID != u.UID+1 {
 				t.Errorf("after %d was removed, %d is given", u.UID, next.UID)
 			}
-			if got := contents(t, root, "var/lib/vogt/uids"); got != fmt.Sprintf("73000 %s 2026-11-30T12:00:00Z\n73001 %s 2026-11-30T12:00:00Z\n", u.Name, u.Name) {
+			if got := contents(t, root, "var/lib/vogt-agents/uids"); got != fmt.Sprintf("73000 %s 2026-11-30T12:00:00Z\n73001 %s 2026-11-30T12:00:00Z\n", u.Name, u.Name) {
 				t.Errorf("the ledger is %q", got)
 			}
 		})
@@ -169,7 +169,7 @@ func TestAddRefuses(t *testing.T) {
 	}{
 		{"a user of that name", nil, func(s *Spec) { s.User = "ada" }, "exists already in the database passwd"},
 		{"a group of that name", nil, func(s *Spec) { s.User = "sudo" }, "exists already in the database group"},
-		{"a home of that name", map[string]string{"var/lib/vogt/agents/coder/": ""}, nil, "/var/lib/vogt/agents/coder is there already"},
+		{"a home of that name", map[string]string{"var/lib/vogt-agents/home/coder/": ""}, nil, "/var/lib/vogt-agents/home/coder is there already"},
 		{"a crontab of that name", map[string]string{"var/spool/cron/crontabs/vogt-coder": "* * * * * x\n"}, nil, "is there already"},
 		{"lingering of that name", map[string]string{"var/lib/systemd/linger/vogt-coder": ""}, nil, "is there already"},
 		{"allowed to use cron", map[string]string{"etc/cron.allow": "ada\nvogt-coder\n"}, nil, "take the line vogt-coder out of /etc/cron.allow"},
@@ -177,7 +177,7 @@ func TestAddRefuses(t *testing.T) {
 		{"a file with its name", map[string]string{"etc/systemd/system/vogt-agent-coder.slice": "[Slice]\n"}, nil, "exists with another content"},
 		{"a range of the distribution's", map[string]string{"etc/login.defs": "UID_MAX 73500\n"}, nil, "touches UID_MIN-UID_MAX"},
 		{"a range of others' subordinate ids", map[string]string{"etc/login.defs": "SUB_UID_MIN 65536\n"}, nil, "touches SUB_UID_MIN"},
-		{"a ledger that cannot be read", map[string]string{"var/lib/vogt/uids": "73000 x\n"}, nil, "not root's alone"},
+		{"a ledger that cannot be read", map[string]string{"var/lib/vogt-agents/uids": "73000 x\n"}, nil, "not root's alone"},
 		{"no useradd", nil, func(s *Spec) { s.Machine.Tools.Useradd = "/nonexistent/useradd" }, "is not installed"},
 		{"a hostile name", nil, func(s *Spec) { s.Name = "../../etc/x" }, "cannot be the name"},
 	}
@@ -197,7 +197,7 @@ func TestAddRefuses(t *testing.T) {
 			if now := snapshot(t, root); now != before {
 				t.Errorf("a refused Add left:\n%s", difference(before, now))
 			}
-			if names, _ := os.ReadDir(root + "/var/lib/vogt/osusers"); len(names) > 0 {
+			if names, _ := os.ReadDir(root + "/var/lib/vogt-agents/osusers"); len(names) > 0 {
 				t.Errorf("a refused Add left the journal %s", names[0].Name())
 			}
 		})
@@ -208,8 +208,8 @@ func TestLedgerThatCannotBeTrusted(t *testing.T) {
 	needShadow(t)
 	root := scratch(t)
 	mustAdd(t, specFor(root, "one"))
-	ledgerPath := filepath.Join(root, "var/lib/vogt/uids")
-	good := contents(t, root, "var/lib/vogt/uids")
+	ledgerPath := filepath.Join(root, "var/lib/vogt-agents/uids")
+	good := contents(t, root, "var/lib/vogt-agents/uids")
 	tests := []struct {
 		name, text string // "" for no file
 		mode       os.FileMode
@@ -508,7 +508,7 @@ func TestAddKilled(t *testing.T) {
 			if wrong := brokenPromises(t.Context(), spec); len(wrong) > 0 {
 				t.Errorf("killed at %q, then added: %s", point, wrong)
 			}
-			l, err := parseLedger(contents(t, root, "var/lib/vogt/uids"))
+			l, err := parseLedger(contents(t, root, "var/lib/vogt-agents/uids"))
 			if err != nil || !l.knows(u.UID, u.Name) {
 				t.Errorf("killed at %q: %v, %v", point, l, err)
 			}
@@ -600,18 +600,18 @@ func TestRemoveLeavesWhatOthersChanged(t *testing.T) {
 			}
 		}, "has members now: ada", "vogt-coder:x:73000:ada"},
 		{"the home given to another", func(t *testing.T, root string) {
-			if err := os.Chown(filepath.Join(root, "var/lib/vogt/agents/coder"), 1000, 1000); err != nil {
+			if err := os.Chown(filepath.Join(root, "var/lib/vogt-agents/home/coder"), 1000, 1000); err != nil {
 				t.Fatal(err)
 			}
 		}, "is not the folder of user id 73000", ""},
 		{"the home replaced by a link", func(t *testing.T, root string) {
-			p := filepath.Join(root, "var/lib/vogt/agents/coder")
+			p := filepath.Join(root, "var/lib/vogt-agents/home/coder")
 			if err := errors.Join(os.Rename(p, p+".away"), os.Symlink("/home/ada", p)); err != nil {
 				t.Fatal(err)
 			}
 		}, "is not the folder of user id 73000", "/home/ada"},
 		{"the home gone", func(t *testing.T, root string) {
-			if err := os.RemoveAll(filepath.Join(root, "var/lib/vogt/agents/coder")); err != nil {
+			if err := os.RemoveAll(filepath.Join(root, "var/lib/vogt-agents/home/coder")); err != nil {
 				t.Fatal(err)
 			}
 		}, "", ""},
@@ -686,12 +686,12 @@ func TestPlantedLinks(t *testing.T) {
 		change func(*testing.T, string)
 		want   string
 	}{
-		{"state", link("var/lib/vogt"), "symbolic link"},
+		{"state", link("var/lib/vogt-agents"), "symbolic link"},
 		{"above the state", link("var/lib"), "link"},
-		{"ledger", link("var/lib/vogt/uids"), "symbolic link"},
-		{"journal", link("var/lib/vogt/osusers/coder"), "symbolic link"},
-		{"homes", link("var/lib/vogt/agents"), "link"},
-		{"home", link("var/lib/vogt/agents/coder"), "there already"},
+		{"ledger", link("var/lib/vogt-agents/uids"), "symbolic link"},
+		{"journal", link("var/lib/vogt-agents/osusers/coder"), "symbolic link"},
+		{"homes", link("var/lib/vogt-agents/home"), "link"},
+		{"home", link("var/lib/vogt-agents/home/coder"), "there already"},
 		{"cron.deny", link("etc/cron.deny"), "symbolic link"},
 		{"cron.allow", link("etc/cron.allow"), "symbolic link"},
 		{"at.deny", link("etc/at.deny"), "symbolic link"},
@@ -700,11 +700,11 @@ func TestPlantedLinks(t *testing.T) {
 		{"units", link("etc/systemd/system"), "symbolic link"},
 		{"slice", link("etc/systemd/system/vogt-agent-coder.slice"), "symbolic link"},
 		{"passwd", link("etc/passwd"), "symbolic link"},
-		{"state that others can write", open("var/lib/vogt", 0o777, 0), "chmod go-w"},
-		{"state of another", open("var/lib/vogt", 0o755, 1000), "belongs to user id 1000"},
-		{"homes that others can write, like a place for temporary files", open("var/lib/vogt/agents", os.ModeSticky|0o777, 0), "chmod go-w"},
-		{"homes of another", open("var/lib/vogt/agents", 0o755, 1000), "belongs to user id 1000"},
-		{"state that agents cannot pass", open("var/lib/vogt", 0o700, 0), "closed to others"},
+		{"state that others can write", open("var/lib/vogt-agents", 0o777, 0), "chmod go-w"},
+		{"state of another", open("var/lib/vogt-agents", 0o755, 1000), "belongs to user id 1000"},
+		{"homes that others can write, like a place for temporary files", open("var/lib/vogt-agents/home", os.ModeSticky|0o777, 0), "chmod go-w"},
+		{"homes of another", open("var/lib/vogt-agents/home", 0o755, 1000), "belongs to user id 1000"},
+		{"state that agents cannot pass", open("var/lib/vogt-agents", 0o700, 0), "closed to others"},
 		{"/etc of another", open("etc", 0o755, 1000), "belongs to user id 1000"},
 	}
 	for _, tt := range tests {

@@ -40,7 +40,7 @@ func Check(ctx context.Context, spec Spec) []Finding {
 	if !finished(entries) {
 		return append(findings, Finding{"journal", false,
 			fmt.Sprintf("Adding or removing the user %s was interrupted.", m.spec.User),
-			fmt.Sprintf("finish it: vogt agent add %s --os-user, or vogt agent remove %s", m.spec.Name, m.spec.Name)})
+			fmt.Sprintf("finish it: vogt agent user add %s, or vogt agent user remove %s", m.spec.Name, m.spec.Name)})
 	}
 	return append(findings,
 		m.checkUser(entries), m.checkGroup(id), m.checkPassword(), m.checkGroups(ctx, id), m.checkSubordinates(id),
@@ -75,7 +75,7 @@ func (m *host) checkLedger(l ledger, id uint32) Finding {
 func (m *host) checkRemoved(l ledger) []Finding {
 	id, known := l.last(m.spec.User)
 	if !known {
-		return []Finding{broken("user", ErrUnknown, "vogt agent add "+m.spec.Name+" --os-user")}
+		return []Finding{broken("user", ErrUnknown, "vogt agent user add "+m.spec.Name+"")}
 	}
 	running, err := m.processes(id)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *host) checkRemoved(l ledger) []Finding {
 		remedy = "give them another id: usermod --uid ID " + others[0]
 	case len(running) > 0:
 		wrong = fmt.Sprintf("%d processes of the removed user still run, among them %d.", len(running), running[0].pid)
-		remedy = "vogt agent remove " + m.spec.Name
+		remedy = "vogt agent user remove " + m.spec.Name
 	}
 	return []Finding{result("removed", fmt.Sprintf("The user %s was removed, and its id %d belongs to nobody.", m.spec.User, id), wrong, remedy)}
 }
@@ -103,7 +103,7 @@ func (m *host) checkRemoved(l ledger) []Finding {
 func (m *host) checkUser(entries []entry) Finding {
 	made := find(entries, kindUser, nil)
 	if made == nil {
-		return Finding{"user", false, "The user was removed, but not all that belongs to it.", "vogt agent remove " + m.spec.Name}
+		return Finding{"user", false, "The user was removed, but not all that belongs to it.", "vogt agent user remove " + m.spec.Name}
 	}
 	id := made.ID
 	own, others, err := m.account(id)
@@ -124,7 +124,7 @@ func (m *host) checkUser(entries []entry) Finding {
 		wrong = fmt.Sprintf("The user id %d belongs to %s, too.", id, strings.Join(others, " and "))
 	}
 	return result("user", fmt.Sprintf("The user %s has the id %d, which only it has.", m.spec.User, id), wrong,
-		fmt.Sprintf("look at the line in /etc/passwd; to begin anew: vogt agent remove %s && vogt agent add %s --os-user", m.spec.Name, m.spec.Name))
+		fmt.Sprintf("look at the line in /etc/passwd; to begin anew: vogt agent user remove %s && vogt agent user add %s", m.spec.Name, m.spec.Name))
 }
 
 func (m *host) checkGroup(id uint32) Finding {
@@ -415,7 +415,7 @@ func (m *host) checkSSH() Finding {
 }
 
 // again is the remedy for what Add makes anew.
-func (m *host) again() string { return "vogt agent add " + m.spec.Name + " --os-user" }
+func (m *host) again() string { return "vogt agent user add " + m.spec.Name + "" }
 
 // checkFiles compares the files that were made with what they were.
 func (m *host) checkFiles(entries []entry) Finding {

@@ -11,7 +11,7 @@ import (
 
 func TestCheckFindsEachBrokenPromise(t *testing.T) {
 	needShadow(t)
-	const home = "var/lib/vogt/agents/coder"
+	const home = "var/lib/vogt-agents/home/coder"
 	edit := func(name, old, now string) func(*testing.T, string) {
 		return func(t *testing.T, root string) {
 			text := contents(t, root, name)
@@ -53,15 +53,15 @@ func TestCheckFindsEachBrokenPromise(t *testing.T) {
 		change              func(t *testing.T, root string)
 	}{
 		{"the ledger has another id", "ledger", "never gave", func(t *testing.T, root string) {
-			if err := os.WriteFile(root+"/var/lib/vogt/uids", []byte("73001 vogt-coder x\n"), 0o600); err != nil {
+			if err := os.WriteFile(root+"/var/lib/vogt-agents/uids", []byte("73001 vogt-coder x\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"the user is gone", "user", "not there", edit("etc/passwd", "vogt-coder:", "other:")},
 		{"the user has another id", "user", "ids 0 and 73000", edit("etc/passwd", "vogt-coder:x:73000:", "vogt-coder:x:0:")},
 		{"another has the id too", "user", "belongs to mallory", edit("etc/passwd", "root:", "mallory:x:73000:1::/:/bin/sh\nroot:")},
-		{"another shell", "user", "shell is /bin/bash", edit("etc/passwd", "agents/coder:/usr/sbin/nologin", "agents/coder:/bin/bash")},
-		{"another home", "user", "home is /root", edit("etc/passwd", "/var/lib/vogt/agents/coder", "/root")},
+		{"another shell", "user", "shell is /bin/bash", edit("etc/passwd", "home/coder:/usr/sbin/nologin", "home/coder:/bin/bash")},
+		{"another home", "user", "home is /root", edit("etc/passwd", "/var/lib/vogt-agents/home/coder", "/root")},
 		{"no group", "group", "not there", edit("etc/group", "vogt-coder:x:73000", "vogt-coder:x:73100")},
 		{"members in its group", "group", "ada", edit("etc/group", "vogt-coder:x:73000:", "vogt-coder:x:73000:ada")},
 		{"its group is another's", "group", "ada", edit("etc/passwd", "ada:x:1000:1000", "ada:x:1000:73000")},
@@ -134,7 +134,7 @@ func TestCheckOfNobody(t *testing.T) {
 	needShadow(t)
 	root := scratch(t)
 	f := Check(t.Context(), specFor(root, "coder"))
-	if len(f) != 1 || f[0].Kept || !strings.Contains(f[0].Remedy, "vogt agent add coder --os-user") {
+	if len(f) != 1 || f[0].Kept || !strings.Contains(f[0].Remedy, "vogt agent user add coder") {
 		t.Errorf("without a user: %+v", f)
 	}
 	if f := Check(t.Context(), specFor(root, "../x")); len(f) != 1 || f[0].Kept {

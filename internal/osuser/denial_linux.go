@@ -68,7 +68,7 @@ func (m *host) leftovers() []string {
 	}
 }
 
-const header = "# Made by `vogt agent add`; `vogt agent remove` takes it away unless it was changed.\n"
+const header = "# Made by `vogt agent user add`; `vogt agent user remove` takes it away unless it was changed.\n"
 
 // The folders of services that are told about the user, if they exist.
 const (

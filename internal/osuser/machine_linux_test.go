@@ -166,7 +166,7 @@ func everything(root string) (string, error) {
 		}
 		name := strings.TrimPrefix(p, root)
 		switch {
-		case name == "/var/lib/vogt":
+		case name == "/var/lib/vogt-agents":
 			return fs.SkipDir
 		case strings.HasPrefix(name, "/etc/") && strings.HasSuffix(name, "-"), name == "/etc/.pwd.lock":
 			return nil

@@ -107,10 +107,10 @@ func cover(folder, size string) error {
 
 func TestFullDisk(t *testing.T) {
 	needShadow(t)
-	for _, folder := range []string{"/var/lib/vogt", "/etc"} {
+	for _, folder := range []string{"/var/lib/vogt-agents", "/etc"} {
 		t.Run(folder, func(t *testing.T) {
 			root := scratch(t)
-			plant(t, root, map[string]string{"var/lib/vogt/": ""})
+			plant(t, root, map[string]string{"var/lib/vogt-agents/": ""})
 			t.Setenv("VOGT_OSUSER_FULL", folder)
 			alone(t, "full", root, syscall.CLONE_NEWNS)
 		})
@@ -202,7 +202,7 @@ func addInto(root, folder string, pages int) (added bool, err error) {
 			return false, err
 		}
 	}
-	if text, err := os.ReadFile(root + "/var/lib/vogt/uids"); err == nil {
+	if text, err := os.ReadFile(root + "/var/lib/vogt-agents/uids"); err == nil {
 		if _, err := parseLedger(string(text)); err != nil {
 			return false, fmt.Errorf("the ledger after %w: %w", failed, err)
 		}
@@ -248,11 +248,11 @@ func realMachine() error {
 		return fmt.Errorf("broken right after Add: %s", strings.Join(wrong, "\n"))
 	}
 	out, err := exec.Command("/usr/bin/getent", "passwd", u.Name).CombinedOutput()
-	if want := fmt.Sprintf("%s:x:%d:%d:Vogt agent osuser-test:/var/lib/vogt/agents/osuser-test:/bin/sh\n", u.Name, u.UID, u.UID); err != nil || string(out) != want {
+	if want := fmt.Sprintf("%s:x:%d:%d:Vogt agent osuser-test:/var/lib/vogt-agents/home/osuser-test:/bin/sh\n", u.Name, u.UID, u.UID); err != nil || string(out) != want {
 		return fmt.Errorf("getent: %q, %w, want %q", out, err, want)
 	}
 	// The user can work in its home, and nowhere where it should not.
-	cmd := exec.Command("/bin/sh", "-c", "cd && echo x >file && mkdir .config/vogt/keys && ! ls /var/lib/vogt/osusers && ! cat /var/lib/vogt/uids && ! mkdir ../other && id -G")
+	cmd := exec.Command("/bin/sh", "-c", "cd && echo x >file && mkdir .config/vogt/keys && ! ls /var/lib/vogt-agents/osusers && ! cat /var/lib/vogt-agents/uids && ! mkdir ../other && id -G")
 	cmd.Env = []string{"HOME=" + u.Home, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.UID, Gid: u.UID}}
 	out, err = cmd.Output()

@@ -21,13 +21,13 @@ import (
 )
 
 // ErrUnknown is returned for an agent that never had a user here.
-var ErrUnknown = errors.New("osuser: this agent never had an OS user of its own on this machine; `vogt agent add NAME --os-user` makes one")
+var ErrUnknown = errors.New("osuser: this agent never had an OS user of its own on this machine; `vogt agent user add NAME` makes one")
 
 // Spec describes the user of one agent. Only Name is required.
 type Spec struct {
 	Name  string   // the agent's name
 	User  string   // the user's name; vogt-NAME if empty
-	Base  string   // the folder in which the home lies; /var/lib/vogt/agents if empty
+	Base  string   // the folder in which the home lies; /var/lib/vogt-agents/home if empty
 	Shell string   // /usr/sbin/nologin if empty
 	Range Range    // where user ids come from; 70000 to 79999 if empty
 	Start []string // what the unit starts; "%i" is its instance; no unit if empty
@@ -53,7 +53,7 @@ type Machine struct {
 	// from the real machine, and nothing that runs is told to read its files
 	// again unless Tools names the program for it.
 	Root string
-	// State is the folder of ledger and journals; /var/lib/vogt if empty.
+	// State is the folder of ledger and journals; /var/lib/vogt-agents if empty.
 	State string
 	// Cgroup is the root of the cgroup v2 hierarchy; it is looked for if empty.
 	Cgroup string
@@ -108,8 +108,8 @@ type Finding struct {
 
 // Where things are by default.
 const (
-	defaultBase  = "/var/lib/vogt/agents"
-	defaultState = "/var/lib/vogt"
+	defaultBase  = "/var/lib/vogt-agents/home"
+	defaultState = "/var/lib/vogt-agents"
 	defaultShell = "/usr/sbin/nologin"
 )
 

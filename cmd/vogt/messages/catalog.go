@@ -39,6 +39,9 @@ const (
 	DurationTooLong // duration, most
 	AsksAsYou       // email
 
+	// Agents' OS users.
+	HomeUndecided
+
 	// Boxes.
 	NoCommandToConfine
 	NoHome
@@ -209,6 +212,7 @@ var catalog = [keys][2]string{
 
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
+	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
