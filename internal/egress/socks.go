@@ -1,0 +1,107 @@
+package egress
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/netip"
+	"slices"
+)
+
+// Numbers of SOCKS5, RFC 1928.
+const (
+	socksVersion = 5
+
+	socksNoAuth   = 0
+	socksNoMethod = 0xff
+
+	socksConnect = 1
+
+	socksIPv4 = 1
+	socksName = 3
+	socksIPv6 = 4
+
+	socksDone      = 0
+	socksFailed    = 1
+	socksRefused   = 2
+	socksNoHost    = 4
+	socksNoConnect = 5
+	socksNoCommand = 7
+	socksNoAddress = 8
+)
+
+// readSOCKS reads the greeting, answers it on w, and reads the request. The
+// first byte of r is known to be the version.
+func readSOCKS(r io.Reader, w io.Writer) (target, *refusal) {
+	var head [2]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return target{}, unread(err)
+	}
+	methods := make([]byte, head[1])
+	if _, err := io.ReadFull(r, methods); err != nil {
+		return target{}, unread(err)
+	}
+	if !slices.Contains(methods, socksNoAuth) {
+		_, _ = w.Write([]byte{socksVersion, socksNoMethod})
+		return target{}, refuse(BadAuth)
+	}
+	if _, err := w.Write([]byte{socksVersion, socksNoAuth}); err != nil {
+		return target{}, refuse(ClientGone)
+	}
+	return readSOCKSRequest(r)
+}
+
+func readSOCKSRequest(r io.Reader) (target, *refusal) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return target{}, unread(err)
+	}
+	if head[0] != socksVersion || head[2] != 0 {
+		return target{}, refuse(BadRequest)
+	}
+	length := 0
+	switch head[3] {
+	case socksIPv4:
+		length = 4
+	case socksIPv6:
+		length = 16
+	case socksName:
+		var n [1]byte
+		if _, err := io.ReadFull(r, n[:]); err != nil {
+			return target{}, unread(err)
+		}
+		length = int(n[0])
+	default:
+		return target{}, refuse(BadAddressType)
+	}
+	rest := make([]byte, length+2)
+	if _, err := io.ReadFull(r, rest); err != nil {
+		return target{}, unread(err)
+	}
+	if head[1] != socksConnect { // once all is read, so that the answer arrives
+		return target{}, refuse(BadCommand)
+	}
+	var host Host
+	var err error
+	if head[3] == socksName {
+		host, err = ParseHost(string(rest[:length]))
+	} else {
+		addr, _ := netip.AddrFromSlice(rest[:length])
+		host, err = addrHost(addr)
+	}
+	if err != nil {
+		return target{}, refuseFor(BadHost, err)
+	}
+	port := binary.BigEndian.Uint16(rest[length:])
+	if port == 0 {
+		return target{}, refuseFor(BadRequest, errors.New("0 is no port"))
+	}
+	return target{host: host, port: port, scheme: Tunnel}, nil
+}
+
+// writeSOCKS answers a request. The address that the standard wants in it is
+// left empty: it is of no use to a client, and none of its business.
+func writeSOCKS(w io.Writer, code byte) error {
+	_, err := w.Write([]byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0})
+	return err
+}
