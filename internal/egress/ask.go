@@ -158,8 +158,8 @@ func (p *Proxy) open(ctx context.Context, t target, work *sync.WaitGroup) *quest
 
 func (p *Proxy) question(t target) Question {
 	q := Question{Identity: p.config.Identity, Host: t.host.String(), Port: t.port, Scheme: t.scheme}
-	if p.config.Policy.HostKind != nil {
-		q.Kind = p.config.Policy.HostKind(q.Host)
+	if kind := p.book.Load().hostKind; kind != nil {
+		q.Kind = kind(q.Host)
 	}
 	return q
 }

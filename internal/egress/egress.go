@@ -44,6 +44,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -153,14 +154,16 @@ type Record struct {
 
 // Proxy serves the connections of one session.
 type Proxy struct {
-	config   Config
-	rules    []rule
-	limits   Limits
-	upload   *budget
-	requests *budget
-	asks     asks
-	slots    chan struct{} // one for each connection that is served
-	buffers  sync.Pool
+	config    Config
+	limits    Limits
+	book      atomic.Pointer[rulebook]
+	replacing sync.Mutex // is held by Replace
+	live      live
+	upload    *budget
+	requests  *budget
+	asks      asks
+	slots     chan struct{} // one for each connection that is served
+	buffers   sync.Pool
 }
 
 // New reads the policy and returns a proxy that serves nothing yet.
@@ -189,11 +192,12 @@ func New(config Config) (*Proxy, error) {
 		config.Now = time.Now
 	}
 	p := &Proxy{
-		config: config, rules: rules, limits: limits,
+		config: config, limits: limits, live: live{all: make(map[*exchange]*standing)},
 		upload: newBudget(limits.Upload), requests: newBudget(limits.Requests),
 		slots:   make(chan struct{}, limits.Connections),
 		buffers: sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }},
 	}
+	p.book.Store(&rulebook{rules: rules, hostKind: config.Policy.HostKind})
 	p.asks.init()
 	return p, nil
 }
@@ -221,8 +225,12 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		conn, err := l.Accept()
 		if err != nil {
 			<-p.slots
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return nil
+			case passing(err):
+				pause(ctx)
+				continue
 			}
 			return fmt.Errorf("egress: accepting connections of %s: %w", p.config.Identity.Agent, err)
 		}
@@ -230,6 +238,25 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			defer func() { <-p.slots }()
 			p.handle(ctx, conn, &connections)
 		})
+	}
+}
+
+// passing reports whether accepting may succeed again by itself: the client has
+// gone, or this machine has no descriptors or memory left just now.
+func passing(err error) bool {
+	for _, number := range []syscall.Errno{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR} {
+		if errors.Is(err, number) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits for others to give something back.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
 	}
 }
 
@@ -313,9 +340,13 @@ func (x *exchange) serve(ctx context.Context) *refusal {
 	if !within {
 		return refuse(RequestBudget)
 	}
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	leave := p.live.enter(x, cut)
+	defer leave()
 	g, refused := x.permit(ctx)
 	if refused != nil {
-		return refused
+		return cutOr(ctx, refused)
 	}
 	if g.budget == nil {
 		g.budget = p.upload
@@ -388,7 +419,7 @@ func (x *exchange) setTarget(t target) {
 // permit returns the grant of a rule or of a person.
 func (x *exchange) permit(ctx context.Context) (grant, *refusal) {
 	p := x.p
-	g, refused := judge(p.rules, p.config.Policy.HostKind, x.target, p.config.Now())
+	g, refused := p.judge(x)
 	if refused != nil || g.granted {
 		return g, refused
 	}
@@ -403,8 +434,8 @@ func (x *exchange) permit(ctx context.Context) (grant, *refusal) {
 	if refused != nil {
 		return grant{}, refused
 	}
-	// A rule may have ended or begun to deny while the person thought.
-	if _, denied := judge(p.rules, p.config.Policy.HostKind, x.target, p.config.Now()); denied != nil {
+	// Another policy may have come while the person thought.
+	if _, denied := p.judge(x); denied != nil {
 		return grant{}, denied
 	}
 	return g, nil
@@ -446,7 +477,7 @@ func (x *exchange) connect(ctx context.Context, g grant) (net.Conn, *refusal) {
 	if err != nil {
 		return nil, refuseFor(RefusedAddress, errors.New("the addresses of this machine are not known"))
 	}
-	around := surroundings{own: own, hostKind: p.config.Policy.HostKind}
+	around := surroundings{own: own, hostKind: p.book.Load().hostKind}
 	for _, addr := range addrs {
 		if class, ok := around.check(x.target.host, addr, g.within); !ok {
 			return nil, &refusal{reason: RefusedAddress, class: class}
