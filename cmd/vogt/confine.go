@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,7 @@ import (
 
 func newConfineCommand(e *env) *cobra.Command {
 	var profile, workspace string
+	var allow []string
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "confine [flags] -- COMMAND [ARGUMENT…]",
@@ -37,25 +39,27 @@ command, and with everything that it started.
 The exit code is the command's, or 126 when no command was started or a protected
 file is not what it was.`,
 		Example: `  vogt confine -- bash
-  vogt confine --profile read -- git log`,
+  vogt confine --profile read -- git log
+  vogt confine --allow registry.npmjs.org -- npm ci`,
 		Args: cobra.ArbitraryArgs,
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{text: e.text(messages.NoCommandToConfine)}
 			}
-			return e.confine(cmd.Context(), args, profile, workspace, explain)
+			return e.confine(cmd.Context(), args, profile, workspace, allow, explain)
 		}),
 	}
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&profile, "profile", "default", "the `NAME` of a profile")
 	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
+	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the box may reach through the proxy: name, *.name or name:port")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say on standard error what holds the box")
 	return cmd
 }
 
 // confine runs a command in a box of its own.
-func (e *env) confine(ctx context.Context, args []string, name, workspace string, explain bool) error {
-	box, err := e.newBox(name, workspace)
+func (e *env) confine(ctx context.Context, args []string, name, workspace string, allow []string, explain bool) error {
+	box, err := e.newBox(name, workspace, allow...)
 	if err != nil {
 		return err
 	}
@@ -80,11 +84,17 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 }
 
 // newBox is a box with the profile of a name, about a folder; empty is the one
-// that this process is in.
-func (e *env) newBox(name, workspace string) (*execution.Box, error) {
+// that this process is in. It may reach the hosts besides those of the profile.
+func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, error) {
 	p, err := e.profile(name)
 	if err != nil {
 		return nil, withCode(exitConfig, err)
+	}
+	if len(hosts) > 0 {
+		if p.Network == plan.Host {
+			return nil, &usageError{text: e.text(messages.AllowNeedsProxy, name)}
+		}
+		p.Network, p.Hosts = plan.Proxied, append(p.Hosts, hosts...)
 	}
 	if workspace == "" {
 		if workspace, err = os.Getwd(); err != nil {
@@ -109,7 +119,15 @@ func (e *env) newBox(name, workspace string) (*execution.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Said: e.boxEnded}, nil
+	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Said: e.boxEnded}
+	if p.Network == plan.Proxied {
+		serve, err := e.proxy(p, filepath.Join(paths.Data, "egress.jsonl"))
+		if err != nil {
+			return nil, withCode(exitConfig, err)
+		}
+		box.Serve = map[int]func(net.Listener){confine.ProxyPort: serve}
+	}
+	return box, nil
 }
 
 // maxNarrowing is the limit of what a workspace says about its box, in bytes.

@@ -45,6 +45,8 @@ const (
 	// Boxes.
 	NoCommandToConfine
 	NoHome
+	AllowNeedsProxy // profile
+	HostRefused     // host, port, reason
 	BoxLate
 	ReducedBox
 	ProtectedChanged // path
@@ -215,6 +217,8 @@ var catalog = [keys][2]string{
 	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
+	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
+	HostRefused:        {"the box may not reach %s:%d: %s", "die Box darf %s:%d nicht erreichen: %s"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
 	ProtectedChanged:   {"%s is protected, and not what it was before the command; look at it before you use the folder again", "%s ist geschützt und nicht mehr, was es vor dem Befehl war; sieh es dir an, bevor du den Ordner wieder verwendest"},

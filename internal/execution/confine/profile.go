@@ -52,6 +52,7 @@ type Limits struct {
 	CPU       int64 `toml:"cpu_seconds"`
 	Wall      int64 `toml:"wall_seconds"` // after which the box ends
 	Temporary Size  `toml:"temporary"`
+	Upload    Size  `toml:"upload"` // to all hosts, by the proxy
 }
 
 // Size is a number of bytes, written as "512M" or "2G".

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/catalog"
+	"vogt/internal/egress"
+	"vogt/internal/execution/confine"
+	"vogt/internal/terminal"
+)
+
+// proxy is what serves the way out of a box. Connections are recorded in a file;
+// those that are refused are told on standard error, once for each host.
+func (e *env) proxy(p *confine.Profile, record string) (func(net.Listener), error) {
+	var rules []egress.Rule
+	for _, host := range p.Hosts {
+		rule, err := hostRule(host)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: hosts: %w", p.Name, err)
+		}
+		rules = append(rules, rule)
+	}
+	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(record, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	audit := &egressRecord{file: file, refused: func(r egress.Record) {
+		e.say(messages.HostRefused, terminal.Visible(r.Host), r.Port, r.Reason)
+	}}
+	proxy, err := egress.New(egress.Config{
+		Identity: egress.Identity{Agent: e.agent, Command: "confine " + p.Name},
+		Policy:   egress.Policy{Rules: rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{Upload: int64(p.Limits.Upload)}},
+		Audit:    audit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(l net.Listener) {
+		defer file.Close()
+		_ = proxy.Serve(context.Background(), l) // it ends when the box does
+	}, nil
+}
+
+// hostRule reads a host of a profile: name, *.name or name:port.
+func hostRule(text string) (egress.Rule, error) {
+	name, port, ok := strings.Cut(text, ":")
+	if !ok {
+		return egress.Rule{Host: text}, nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return egress.Rule{}, fmt.Errorf("%q: the port is no number from 1 to 65535", text)
+	}
+	return egress.Rule{Host: name, Ports: []uint16{uint16(n)}}, nil
+}
+
+// egressRecord writes each connection as a line of JSON.
+type egressRecord struct {
+	mu      sync.Mutex
+	file    *os.File
+	told    map[string]bool
+	refused func(egress.Record)
+}
+
+// Begin implements egress.Audit.
+func (a *egressRecord) Begin(r egress.Record) error { return a.write("begin", r) }
+
+// End implements egress.Audit.
+func (a *egressRecord) End(r egress.Record) {
+	_ = a.write("end", r) // what was permitted is on record by Begin
+	if r.Verdict != egress.Refused {
+		return
+	}
+	a.mu.Lock()
+	key := fmt.Sprint(r.Host, r.Port, r.Reason)
+	told := a.told[key]
+	if a.told == nil {
+		a.told = map[string]bool{}
+	}
+	if len(a.told) < 100 {
+		a.told[key] = true
+	} else {
+		told = true
+	}
+	a.mu.Unlock()
+	if !told {
+		a.refused(r)
+	}
+}
+
+func (a *egressRecord) write(event string, r egress.Record) error {
+	line, err := json.Marshal(map[string]any{
+		"event": event, "agent": r.Identity.Agent, "command": r.Identity.Command, "time": r.Start, "protocol": r.Protocol.String(),
+		"host": r.Host, "port": r.Port, "address": r.Address, "sni": r.SNI, "verdict": r.Verdict.String(), "reason": fmt.Sprint(r.Reason),
+		"basis": r.Basis, "sent": r.Sent, "received": r.Received, "ms": r.Duration.Milliseconds(),
+	})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, err := a.file.Write(append(line, '\n'))
+	if err == nil && n <= len(line) {
+		err = errors.New("the record of connections is cut off")
+	}
+	return err
+}
