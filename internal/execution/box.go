@@ -52,11 +52,11 @@ func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 		}
 		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: errors.New(text)}
 	}
-	if err != nil {
-		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: err}
-	}
 	if x.Said != nil {
 		x.Said(out)
+	}
+	if err != nil {
+		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: err}
 	}
 	if len(out.Changed) > 0 {
 		return Outcome{Code: changedCode}, nil

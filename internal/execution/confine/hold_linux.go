@@ -96,9 +96,10 @@ func (h *held) release() {
 	if err != nil {
 		return
 	}
-	// A box that began while the place of a folder was kept may keep one in it.
-	slices.SortFunc(placed, func(a, b string) int { return len(b) - len(a) })
-	for _, name := range placed {
+	// What is in another one goes first: a box that was killed has left the outer
+	// folder, and the next one found it and made the inner.
+	slices.Sort(placed)
+	for _, name := range slices.Backward(placed) {
 		_ = unix.Rmdir(name) // somebody put something there, if that fails
 	}
 	_ = h.note(nil)

@@ -26,10 +26,17 @@ const asideSuffix = ".vogt-quarantine"
 
 // planted puts aside what repositories that a box has made would run: hooks,
 // and settings that can name programs. known are the files that were guarded.
-func planted(files []string, known snapshot) ([]Change, error) {
+// What lies in none of the writable folders is not the box's work, and stays:
+// links in the workspace lead anywhere. An error keeps nothing else from being
+// put aside.
+func planted(files []string, known snapshot, writable []string) ([]Change, error) {
 	var out []Change
+	var failed []error
 	for _, root := range files {
 		if _, ok := known[root]; ok {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(root)); err != nil || !covered(real, writable) {
 			continue
 		}
 		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -37,22 +44,25 @@ func planted(files []string, known snapshot) ([]Change, error) {
 				return nil
 			}
 			if err != nil {
-				return err
+				failed = append(failed, err)
+				return nil
 			}
 			if d.IsDir() || known.covers(name) || harmless(name, d) {
 				return nil
 			}
 			aside, err := putAside(name)
-			if err == nil {
+			if err != nil {
+				failed = append(failed, err)
+			} else {
 				out = append(out, Change{name, aside})
 			}
-			return err
+			return nil
 		})
 		if err != nil {
-			return out, err
+			failed = append(failed, err)
 		}
 	}
-	return out, nil
+	return out, errors.Join(failed...)
 }
 
 // covers reports whether a path was compared before and after.
@@ -67,8 +77,8 @@ func harmless(name string, d fs.DirEntry) bool {
 	if filepath.Base(filepath.Dir(name)) == "hooks" {
 		return strings.HasSuffix(name, ".sample") || strings.HasSuffix(name, asideSuffix)
 	}
-	data, err := os.ReadFile(name)
-	if err != nil || len(data) > 1<<20 {
+	data, err := readSmall(name)
+	if err != nil {
 		return false
 	}
 	switch filepath.Base(name) {

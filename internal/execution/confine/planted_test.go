@@ -57,7 +57,10 @@ func FuzzPlainSettings(f *testing.F) {
 }
 
 func TestPlanted(t *testing.T) {
-	dir := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -83,7 +86,7 @@ func TestPlanted(t *testing.T) {
 	for _, r := range []string{"new/.git", "fine/.git", "old/.git", "new/.git/worktrees/a"} {
 		files = append(files, gitFiles(filepath.Join(dir, r))...)
 	}
-	changes, err := planted(files, known)
+	changes, err := planted(files, known, []string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func TestPlanted(t *testing.T) {
 	}
 	// What was put aside stays, also when the same comes again.
 	write("new/.git/hooks/pre-commit", "#!/bin/sh\nagain\n")
-	if _, err := planted(files, known); err != nil {
+	if _, err := planted(files, known, []string{dir}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{hook + asideSuffix, hook + asideSuffix + "-2"} {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -254,7 +255,7 @@ var always = [...]string{
 	"~/.config/glab-cli", "~/.config/doctl", "~/.config/hcloud", "~/.config/rclone", "~/.config/sops", "~/.config/age", "~/.config/vogt", "~/.local/share/vogt",
 	"~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.yarnrc", "~/.yarnrc.yml", "~/.pypirc", "~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.fly",
 	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.gem/credentials", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.terraform.d", "~/.terraformrc",
-	"~/.vault-token", "~/.password-store", "~/.1password", "~/.local/share/keyrings", "~/.pki", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
+	"~/.vault-token", "~/.password-store", "~/.1password", "~/.local/share/keyrings", "~/.local/share/uv/credentials", "~/.pki", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
 	"~/.config/BraveSoftware", "~/.config/microsoft-edge", "~/.config/vivaldi", "~/.thunderbird", "~/.local/share/evolution", "~/.config/evolution", "~/Mail", "~/.mail",
 	"~/.bash_history", "~/.zsh_history", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.lesshst", "~/.viminfo",
 	"~/Dropbox", "~/Nextcloud", "~/OneDrive", "~/.config/Signal", "~/.config/discord", "~/.config/Slack",
@@ -483,7 +484,7 @@ func (s *resolver) repository(name string, d fs.DirEntry) []string {
 	case !d.IsDir():
 		out = append(out, name)
 		// A worktree or submodule: "gitdir: PATH" (gitrepository-layout(5)).
-		data, err := os.ReadFile(name)
+		data, err := readSmall(name)
 		if err != nil {
 			return out
 		}
@@ -497,7 +498,7 @@ func (s *resolver) repository(name string, d fs.DirEntry) []string {
 		dir = filepath.Clean(target)
 	}
 	out = append(out, gitFiles(dir)...)
-	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+	if data, err := readSmall(filepath.Join(dir, "commondir")); err == nil {
 		common := strings.TrimSpace(string(data))
 		if !filepath.IsAbs(common) {
 			common = filepath.Join(dir, common)
@@ -526,7 +527,7 @@ func (s *resolver) repository(name string, d fs.DirEntry) []string {
 // (gitrepository-layout(5)).
 func (s *resolver) commonDir() string {
 	link := filepath.Join(s.workspace, ".git")
-	data, err := os.ReadFile(link)
+	data, err := readSmall(link)
 	if err != nil {
 		return ""
 	}
@@ -541,7 +542,7 @@ func (s *resolver) commonDir() string {
 	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" {
 		return ""
 	}
-	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	back, err := readSmall(filepath.Join(dir, "gitdir"))
 	if err != nil {
 		return ""
 	}
@@ -554,6 +555,26 @@ func (s *resolver) commonDir() string {
 		return ""
 	}
 	return common
+}
+
+// maxSmall bounds what is read of a file that names a folder, or of settings.
+const maxSmall = 1 << 20
+
+// readSmall reads a file that whoever works in the workspace may have put there:
+// a pipe is not waited for, and a file without end or of any size not read.
+func readSmall(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	switch st, err := f.Stat(); {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular() || st.Size() > maxSmall:
+		return nil, fmt.Errorf("%s is no file of a few lines", name)
+	}
+	return io.ReadAll(io.LimitReader(f, maxSmall))
 }
 
 func isDir(name string) bool {

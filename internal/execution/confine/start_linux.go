@@ -79,12 +79,9 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 	for _, name := range before.changes(after) {
 		out = append(out, Change{Path: name})
 	}
-	files, err := s.repositories()
-	if err != nil {
-		return out, err
-	}
-	more, err := planted(files, after)
-	return append(out, more...), err
+	files, failed := s.repositories() // those that were found before an error as well
+	more, err := planted(files, after, p.Write)
+	return append(out, more...), errors.Join(failed, err)
 }
 
 // reduced runs the command without namespaces, where there can be none.

@@ -394,3 +394,48 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 }
+
+// TestOthersStay makes links in a workspace to what lies outside of it: the
+// comparison afterwards touches nothing there.
+func TestOthersStay(t *testing.T) {
+	need(t, "git")
+	b := newBox(t)
+	b.outside("mkdir -p ../.ssh ../other; echo Host x > ../.ssh/config; git -C ../other init -q; git -C ../other config core.pager cat; echo > ../other/.git/hooks/pre-commit")
+	if _, _, err := b.run("mkdir a b; echo gitdir: $HOME/.ssh > a/.git; ln -s $HOME/other/.git b/.git"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{".ssh/config", "other/.git/config", "other/.git/hooks/pre-commit"} {
+		if _, err := os.Lstat(filepath.Join(b.home, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLeftPlaces checks that nothing stays of the folders for missing names,
+// also of those in others, of a box that was killed.
+func TestLeftPlaces(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer, inner := filepath.Join(dir, ".github"), filepath.Join(dir, ".github/workflows")
+	killed, err := hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.place([]string{outer}); err != nil {
+		t.Fatal(err)
+	}
+	killed.close()
+	next, err := hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.place([]string{inner}); err != nil {
+		t.Fatal(err)
+	}
+	next.release()
+	if _, err := os.Lstat(outer); err == nil {
+		t.Error("a folder is left")
+	}
+}
