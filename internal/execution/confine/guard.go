@@ -53,6 +53,9 @@ func look(paths []string) (snapshot, error) {
 	return s, nil
 }
 
+// linkDigest begins the digest of a link; what it leads to follows.
+const linkDigest = "link to "
+
 // entry is the digest of one file, and how much was read for it.
 func entry(name string, d fs.DirEntry) (digest string, size int64, err error) {
 	info, err := d.Info()
@@ -65,7 +68,7 @@ func entry(name string, d fs.DirEntry) (digest string, size int64, err error) {
 		return "folder", 0, nil // its time changes with placeholders; its files are compared
 	case mode&fs.ModeSymlink != 0:
 		target, err := os.Readlink(name)
-		return "link to " + target, 0, err
+		return linkDigest + target, 0, err
 	case !mode.IsRegular():
 		return mode.Type().String(), 0, nil
 	}

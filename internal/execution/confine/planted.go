@@ -3,8 +3,8 @@ package confine
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,41 +25,41 @@ type Change struct {
 const asideSuffix = ".vogt-quarantine"
 
 // planted puts aside what repositories that a box has made would run: hooks,
-// and settings that can name programs. known are the files that were guarded.
-// What lies in none of the writable folders is not the box's work, and stays:
-// links in the workspace lead anywhere. An error keeps nothing else from being
-// put aside.
-func planted(files []string, known snapshot, writable []string) ([]Change, error) {
+// and settings that can name programs. known are the files that were guarded
+// when it started. An error keeps nothing else from being put aside.
+func planted(dirs []string, known snapshot, guarded []string) ([]Change, error) {
 	var out []Change
 	var failed []error
-	for _, root := range files {
-		if _, ok := known[root]; ok {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(root)); err != nil || !covered(real, writable) {
-			continue
-		}
-		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-				return nil
+	for _, dir := range dirs {
+		for _, root := range gitFiles(dir) {
+			if covered(root, guarded) {
+				continue
 			}
-			if err != nil {
-				failed = append(failed, err)
-				return nil
-			}
-			if d.IsDir() || known.covers(name) || harmless(name, d) {
-				return nil
-			}
-			aside, err := putAside(name)
-			if err != nil {
-				failed = append(failed, err)
-			} else {
+			err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+					return nil
+				}
+				if err != nil {
+					failed = append(failed, err)
+					return nil
+				}
+				if d.IsDir() || known.covers(name) || harmless(name, d) {
+					return nil
+				}
+				aside, err := putAside(name)
+				if err != nil {
+					// Then nothing of the repository stays where it is.
+					aside, err = putAside(dir)
+				}
+				if err != nil {
+					failed = append(failed, err)
+				}
 				out = append(out, Change{name, aside})
+				return nil
+			})
+			if err != nil {
+				failed = append(failed, err)
 			}
-			return nil
-		})
-		if err != nil {
-			failed = append(failed, err)
 		}
 	}
 	return out, errors.Join(failed...)
@@ -72,21 +72,19 @@ func (s snapshot) covers(name string) bool { _, ok := s[name]; return ok }
 // samples of hooks, and settings that name no program.
 func harmless(name string, d fs.DirEntry) bool {
 	if !d.Type().IsRegular() {
-		return filepath.Base(name) == ".git"
+		return false
 	}
 	if filepath.Base(filepath.Dir(name)) == "hooks" {
-		return strings.HasSuffix(name, ".sample") || strings.HasSuffix(name, asideSuffix)
+		return strings.HasSuffix(name, ".sample") || strings.Contains(filepath.Base(name), asideSuffix)
 	}
 	data, err := readSmall(name)
 	if err != nil {
 		return false
 	}
 	switch filepath.Base(name) {
-	case ".git":
-		return true // what it leads to is looked at by itself
 	case "commondir":
-		// Git makes one for each worktree.
-		return filepath.Base(filepath.Dir(filepath.Dir(name))) == "worktrees" && strings.TrimSpace(string(data)) == "../.."
+		// Git makes one for each worktree, and strips the end of the line only.
+		return filepath.Base(filepath.Dir(filepath.Dir(name))) == "worktrees" && string(data) == "../..\n"
 	case "config", "config.worktree":
 		return plainSettings(data)
 	case "attributes":
@@ -142,20 +140,26 @@ func plainSettings(data []byte) bool {
 	return lines.Err() == nil
 }
 
-// putAside renames a file so that nothing takes it up.
+// putAside renames a file or folder so that nothing takes it up, and overwrites
+// nothing.
 func putAside(name string) (string, error) {
-	for n := 1; n < 1000; n++ {
-		aside := name + asideSuffix
-		if n > 1 {
-			aside = fmt.Sprintf("%s-%d", aside, n)
+	aside := name + asideSuffix
+	var err error
+	for range 5 {
+		if err = renameBeside(name, aside); err == nil {
+			return aside, nil
 		}
-		// Link and remove, and not rename: nothing is to be overwritten.
-		if err := os.Link(name, aside); errors.Is(err, fs.ErrExist) {
-			continue
-		} else if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			aside = name + asideSuffix + "-" + rand.Text()[:8]
+		case errors.Is(err, fs.ErrPermission):
+			// The folder was closed to writing.
+			if os.Chmod(filepath.Dir(name), 0o700) != nil {
+				return "", err
+			}
+		default:
 			return "", err
 		}
-		return aside, os.Remove(name)
 	}
-	return "", fmt.Errorf("there are too many files beside %s that were put aside", name)
+	return "", err
 }

@@ -50,12 +50,6 @@ type Request struct {
 	Own []string
 }
 
-// maxDepth is how deep repositories are looked for in a workspace.
-const maxDepth = 8
-
-// maxFolders bounds how many folders are looked at for repositories.
-const maxFolders = 50_000
-
 // Resolve turns a request into a plan. Every path in it is free of links and
 // exists, but for the protected names that are missing: those are made as empty
 // folders by Start and are in made.
@@ -190,6 +184,21 @@ func (s *resolver) tooWide() error {
 			return fmt.Errorf("the workspace %s holds the home %s: start the box in the folder of a project", s.workspace, home)
 		}
 	}
+	for _, home := range s.homes {
+		for _, name := range []string{".config", ".local", ".local/share", ".cache"} {
+			if s.workspace == path.Join(home, name) {
+				return fmt.Errorf("the workspace cannot be %s, which holds the settings of programs: start the box in the folder of a project", s.workspace)
+			}
+		}
+		for _, name := range []string{"bin", ".local/bin", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications", ".config/fish", ".ssh", ".gnupg"} {
+			if covered(s.workspace, []string{path.Join(home, name)}) {
+				return fmt.Errorf("the workspace cannot be %s, from where programs are started by themselves: start the box in the folder of a project", s.workspace)
+			}
+		}
+	}
+	if s.request.State != "" && (covered(s.workspace, []string{s.request.State}) || covered(s.request.State, []string{s.workspace})) {
+		return fmt.Errorf("the workspace %s holds what Vogt keeps: start the box in the folder of a project", s.workspace)
+	}
 	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp"} {
 		if s.workspace == name {
 			return fmt.Errorf("the workspace cannot be %s: start the box in the folder of a project", name)
@@ -258,38 +267,34 @@ var always = [...]string{
 	"~/.vault-token", "~/.password-store", "~/.1password", "~/.local/share/keyrings", "~/.local/share/uv/credentials", "~/.pki", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
 	"~/.config/BraveSoftware", "~/.config/microsoft-edge", "~/.config/vivaldi", "~/.thunderbird", "~/.local/share/evolution", "~/.config/evolution", "~/Mail", "~/.mail",
 	"~/.bash_history", "~/.zsh_history", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.lesshst", "~/.viminfo",
+	"~/.claude/.credentials.json", "~/.claude.json", "~/.codex/auth.json", "~/.gemini", "~/.config/containers/auth.json", "~/.config/pip", "~/.pip", "~/.cache/huggingface",
+	"~/.huggingface", "~/.config/github-copilot", "~/.copilot", "~/.kaggle", "~/.oci", "~/.config/Code", "~/.config/Cursor", "~/.vscode-server/data", "~/.config/JetBrains", "~/.local/share/fish/fish_history",
+	"~/.config/nuget", "~/.nuget/NuGet", "~/.config/stripe", "~/.config/heroku", "~/.config/netlify", "~/.config/configstore", "~/.wrangler", "~/.config/.wrangler", "~/.vercel", "~/.local/share/com.vercel.cli",
+	"~/.config/ngrok", "~/.config/linode-cli", "~/.config/flyctl", "~/.config/railway", "~/.railway", "~/.supabase", "~/.config/supabase", "~/.snowflake", "~/.databrickscfg", "~/.config/atuin", "~/.local/share/atuin",
+	"~/.config/opencode/auth.json", "~/.local/share/opencode/auth.json", "~/.aider.conf.yml", "~/.config/llm", "~/.config/anthropic", "~/.config/openai",
 	"~/Dropbox", "~/Nextcloud", "~/OneDrive", "~/.config/Signal", "~/.config/discord", "~/.config/Slack",
 }
 
 // hidden returns what a box hides and that exists: each name and, if it is a
 // link, what it leads to.
 func (s *resolver) hidden() ([]string, error) {
-	var out []string
-	add := func(name string) error {
-		real, err := filepath.EvalSymlinks(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
-			return nil
-		case err != nil:
-			return err
-		case real == s.workspace || within(s.workspace, real):
-			return fmt.Errorf("%s would hide the workspace %s", name, s.workspace)
-		}
-		out = append(out, real)
-		return nil
-	}
 	var names []string
 	for _, home := range s.homes {
 		for _, name := range always {
-			names = append(names, path.Join(home, name[2:]))
+			if s.request.Kept == "" || home != s.home {
+				names = append(names, path.Join(home, name[2:]))
+			}
 		}
 	}
 	for _, name := range s.profile.Hidden {
-		names = append(names, s.full(name))
+		if !strings.HasPrefix(name, anywhere) {
+			names = append(names, s.full(name))
+		}
 	}
 	if os.Getuid() == 0 {
 		names = append(names, rootsOwn("/etc")...)
 	}
+	var out []string
 	for _, full := range names {
 		found := []string{full}
 		if strings.Contains(full, "*") {
@@ -298,14 +303,38 @@ func (s *resolver) hidden() ([]string, error) {
 				return nil, err
 			}
 		}
-		for _, n := range found {
-			if err := add(n); err != nil {
+		for _, name := range found {
+			real, err := s.hide(name)
+			if err != nil {
 				return nil, err
+			}
+			if real != "" {
+				out = append(out, real)
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// hide is what a name to be hidden leads to, or empty if that is nothing. Whoever
+// works in the workspace may have made the name there: then it hides what lies in
+// the workspace or in a home, and nothing that the box needs.
+func (s *resolver) hide(name string) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	theirs := within(name, s.workspace)
+	holds := real == s.workspace || within(s.workspace, real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), err != nil && theirs:
+		return "", nil
+	case err != nil:
+		return "", err
+	case theirs && (holds || !covered(real, []string{s.workspace}, s.homes)):
+		return "", nil
+	case holds:
+		return "", fmt.Errorf("%s would hide the workspace %s", name, s.workspace)
+	}
+	return real, nil
 }
 
 // homesOf are the homes whose credentials are hidden: what HOME says, and what
@@ -351,13 +380,32 @@ func escapeGlob(name string) string {
 func (s *resolver) guard(p *plan.Plan) error {
 	var names []string
 	for _, name := range s.profile.Protected {
-		names = append(names, s.full(name))
+		existing, only := strings.CutSuffix(name, "?")
+		full := s.full(existing)
+		if _, err := os.Lstat(full); err == nil || !only {
+			names = append(names, full)
+		}
 	}
-	repositories, err := s.repositories()
+	seen, err := s.search(p.Write, false)
 	if err != nil {
 		return err
 	}
-	names = append(names, repositories...)
+	for _, name := range seen.hidden {
+		real, err := s.hide(name)
+		if err != nil {
+			return err
+		}
+		if real != "" {
+			p.Hidden = append(p.Hidden, real)
+		}
+	}
+	slices.Sort(p.Hidden)
+	p.Hidden = slices.Compact(p.Hidden)
+	names = append(names, seen.links...)
+	for _, dir := range seen.dirs {
+		names = append(names, gitFiles(dir)...)
+		names = append(names, s.named(dir)...)
+	}
 	slices.Sort(names)
 	pins := map[string]bool{}
 	for _, name := range slices.Compact(names) {
@@ -382,7 +430,16 @@ func (s *resolver) guard(p *plan.Plan) error {
 			// What it leads to is guarded, and the link is compared afterwards:
 			// nothing can be mounted on a link.
 			s.watched = append(s.watched, name)
+			if path.Base(name) == ".git" {
+				continue // the repository that it leads to is written like any other
+			}
 			real, err := filepath.EvalSymlinks(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				if real = s.dangling(name); real != "" && covered(real, p.Write) {
+					s.missing = append(s.missing, real)
+					err = nil
+				}
+			}
 			if err != nil || !covered(real, p.Write) {
 				continue
 			}
@@ -393,6 +450,8 @@ func (s *resolver) guard(p *plan.Plan) error {
 			pins[dir] = true
 		}
 	}
+	slices.Sort(s.missing)
+	s.missing = slices.Compact(s.missing)
 	p.Guarded = outermost(p.Guarded)
 	for dir := range pins {
 		if !covered(dir, p.Guarded) {
@@ -406,6 +465,23 @@ func (s *resolver) guard(p *plan.Plan) error {
 		return strings.Compare(a, b)
 	})
 	return nil
+}
+
+// dangling is what a link leads to that leads to nothing yet, as far as an empty
+// folder may stand there.
+func (s *resolver) dangling(link string) string {
+	target, err := os.Readlink(link)
+	if err != nil {
+		return ""
+	}
+	if !filepath.IsAbs(target) {
+		target = path.Dir(link) + "/" + target
+	}
+	parent, err := filepath.EvalSymlinks(path.Dir(path.Clean(target)))
+	if err != nil {
+		return ""
+	}
+	return s.firstMissing(path.Join(parent, path.Base(target)))
 }
 
 // firstMissing is the outermost part of a missing name in whose place an empty
@@ -430,97 +506,6 @@ func (s *resolver) firstMissing(name string) string {
 	return name
 }
 
-// repositories returns the hooks and settings of the repositories in the
-// workspace, nested ones, worktrees and submodules included.
-func (s *resolver) repositories() ([]string, error) {
-	var out []string
-	seen := 0
-	err := filepath.WalkDir(s.workspace, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			if d != nil && d.IsDir() {
-				return fs.SkipDir // what cannot be read cannot be run by git
-			}
-			return nil
-		case d.Name() == ".git":
-			out = append(out, s.repository(name, d)...)
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.Name() == "HEAD" && !d.IsDir():
-			// A bare repository: git obeys it wherever it stands.
-			if dir := filepath.Dir(name); isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs")) {
-				out = append(out, gitFiles(dir)...)
-			}
-			return nil
-		case !d.IsDir():
-			return nil
-		}
-		if seen++; seen > maxFolders {
-			return fmt.Errorf("the workspace %s has more than %d folders to look for repositories in: start the box in a part of it", s.workspace, maxFolders)
-		}
-		if strings.Count(strings.TrimPrefix(name, s.workspace), "/") > maxDepth || d.Name() == "node_modules" {
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return out, err
-}
-
-// repository returns what git runs or obeys in the repository whose .git is
-// name.
-func (s *resolver) repository(name string, d fs.DirEntry) []string {
-	dir := name
-	var out []string
-	switch {
-	case d.Type()&fs.ModeSymlink != 0:
-		out = append(out, name)
-		real, err := filepath.EvalSymlinks(name)
-		if err != nil || !isDir(real) {
-			return out
-		}
-		dir = real
-	case !d.IsDir():
-		out = append(out, name)
-		// A worktree or submodule: "gitdir: PATH" (gitrepository-layout(5)).
-		data, err := readSmall(name)
-		if err != nil {
-			return out
-		}
-		target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
-		if !ok {
-			return out
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(name), target)
-		}
-		dir = filepath.Clean(target)
-	}
-	out = append(out, gitFiles(dir)...)
-	if data, err := readSmall(filepath.Join(dir, "commondir")); err == nil {
-		common := strings.TrimSpace(string(data))
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(dir, common)
-		}
-		out = append(out, gitFiles(filepath.Clean(common))...)
-	}
-	// Submodules keep their repositories in modules.
-	modules := filepath.Join(dir, "modules")
-	_ = filepath.WalkDir(modules, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return fs.SkipDir
-		}
-		if d.IsDir() {
-			if _, err := os.Lstat(filepath.Join(name, "HEAD")); err == nil {
-				out = append(out, gitFiles(name)...)
-			}
-		}
-		return nil
-	})
-	return out
-}
-
 // commonDir is the repository that the workspace is a worktree of, or empty.
 // The workspace alone does not decide it, since whoever works in it can write
 // its .git: the repository must name the workspace as its worktree
@@ -531,12 +516,12 @@ func (s *resolver) commonDir() string {
 	if err != nil {
 		return ""
 	}
-	dir, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	dir, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
 	if !ok {
 		return ""
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(s.workspace, dir)
+		dir = s.workspace + "/" + dir // the kernel resolves .. after links
 	}
 	dir, err = filepath.EvalSymlinks(dir)
 	if err != nil || filepath.Base(filepath.Dir(dir)) != "worktrees" {
@@ -546,7 +531,7 @@ func (s *resolver) commonDir() string {
 	if err != nil {
 		return ""
 	}
-	real, err := filepath.EvalSymlinks(strings.TrimSpace(string(back)))
+	real, err := filepath.EvalSymlinks(strings.TrimRight(string(back), "\r\n"))
 	if err != nil || real != link {
 		return ""
 	}
@@ -575,19 +560,6 @@ func readSmall(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is no file of a few lines", name)
 	}
 	return io.ReadAll(io.LimitReader(f, maxSmall))
-}
-
-func isDir(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.IsDir()
-}
-
-func gitFiles(dir string) []string {
-	out := make([]string, 0, 5)
-	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
-		out = append(out, filepath.Join(dir, name))
-	}
-	return out
 }
 
 // environ keeps the variables that a list names.

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -76,12 +77,37 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 		return nil, err
 	}
 	var out []Change
+	var failed []error
 	for _, name := range before.changes(after) {
-		out = append(out, Change{Path: name})
+		if _, still := after[name]; !still && slices.Contains(s.missing, name) {
+			continue // the empty folder in the place of a missing name
+		}
+		c := Change{Path: name}
+		if slices.Contains(s.watched, name) {
+			// Nothing was mounted there, so that it is the box's work.
+			if c.Aside, err = restore(name, before[name], after); err != nil {
+				failed = append(failed, err)
+			}
+		}
+		out = append(out, c)
 	}
-	files, failed := s.repositories() // those that were found before an error as well
-	more, err := planted(files, after, p.Write)
-	return append(out, more...), errors.Join(failed, err)
+	found, err := s.search(p.Write, true)
+	more, planting := planted(found.dirs, before, p.Guarded)
+	return append(out, more...), errors.Join(append(failed, err, planting)...)
+}
+
+// restore puts aside what stands in the place of a watched name, and makes the
+// link again that was there.
+func restore(name, was string, after snapshot) (aside string, err error) {
+	if _, there := after[name]; there {
+		if aside, err = putAside(name); err != nil {
+			return "", err
+		}
+	}
+	if target, link := strings.CutPrefix(was, linkDigest); link {
+		err = os.Symlink(target, name)
+	}
+	return aside, err
 }
 
 // reduced runs the command without namespaces, where there can be none.

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package confine
+
+import (
+	"io/fs"
+	"os"
+)
+
+// renameBeside gives a file another name in its folder, if that name is free.
+func renameBeside(name, other string) error {
+	if _, err := os.Lstat(other); err == nil {
+		return &os.LinkError{Op: "rename", Old: name, New: other, Err: fs.ErrExist}
+	}
+	return os.Rename(name, other)
+}
