@@ -33,6 +33,9 @@
 // used, since behind one no address can be checked; variables that name one are
 // not read. There is no UDP. The proxy does not make the listener, does not keep
 // grants beyond the session, and draws no cards.
+//
+// A permission can be taken back while it is used: Proxy.Replace cuts what the new
+// policy does not grant.
 package egress
 
 import (
@@ -54,8 +57,8 @@ type Identity struct {
 	Command string // what it runs, or a session's name
 }
 
-// Config is what a Proxy needs. Policy and Audit are required in spirit: without
-// rules and Ask nothing is reached, and without Audit New fails.
+// Config is what a Proxy needs. Without rules and Ask nothing is reached; without
+// Audit New fails.
 type Config struct {
 	Identity Identity
 	Policy   Policy
@@ -345,7 +348,7 @@ func (x *exchange) serve(ctx context.Context) *refusal {
 	leave := p.live.enter(x, cut)
 	defer leave()
 	g, refused := x.permit(ctx)
-	if refused != nil {
+	if refused != nil || ctx.Err() != nil { // the end may come with the permission
 		return cutOr(ctx, refused)
 	}
 	if g.budget == nil {
@@ -430,15 +433,7 @@ func (x *exchange) permit(ctx context.Context) (grant, *refusal) {
 	defer cancel()
 	stop := x.watch(cancel)
 	defer stop()
-	g, refused = p.ask(ctx, x.target, x.work)
-	if refused != nil {
-		return grant{}, refused
-	}
-	// Another policy may have come while the person thought.
-	if _, denied := p.judge(x); denied != nil {
-		return grant{}, denied
-	}
-	return g, nil
+	return p.ask(ctx, x.target, x.work)
 }
 
 // watch calls gone when the client of a connection that is being held closes it.

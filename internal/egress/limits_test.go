@@ -232,8 +232,12 @@ func TestShutdown(t *testing.T) {
 				}
 				synctest.Wait()
 				s.stop()
+				s.audit.mu.Lock()
+				if n := len(s.audit.ended); n != 1 {
+					t.Errorf("%d connections had ended when Serve returned", n)
+				}
+				s.audit.mu.Unlock()
 				s.hosts.Wait()
-				s.audit.wait(t, 1)
 				conn.Close()
 			})
 		})

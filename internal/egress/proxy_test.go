@@ -900,7 +900,7 @@ func TestUploadBudget(t *testing.T) {
 		if reason := refusedWith(t, say(t, addr, post("a.test", s.port, chunked))); reason != "upload-budget" {
 			t.Errorf("beyond the budget: %s", reason)
 		}
-		if r := audit.last(t); r.Reason != UploadBudget || r.Sent > 2000 {
+		if r := audit.last(t); r.Reason != UploadBudget || r.Sent > 2000 || !chunked && (r.Verdict != Refused || r.Sent != 0) {
 			t.Errorf("recorded is %+v", r)
 		}
 	}
@@ -959,6 +959,21 @@ func TestNotRecorded(t *testing.T) {
 	audit.mu.Unlock()
 	if reason := refusedWith(t, say(t, addr, get)); reason != "not-recorded" || server.received(1) != before || dns.questions() != 1 {
 		t.Errorf("%s, resolved %d times, received %q", reason, dns.questions(), server.received(1))
+	}
+}
+
+// A client that sends a long body before it reads learns why it was refused.
+func TestRefusalOfLongBody(t *testing.T) {
+	const size = 200_000
+	addr, _ := serve(t, Config{Own: noOwn})
+	conn := dial(t, addr)
+	_ = conn.SetWriteBuffer(4096) // so that the body cannot wait on its way
+	if _, err := io.WriteString(conn, crlf("POST http://a.test/ HTTP/1.1", "Host: x", fmt.Sprintf("Content-Length: %d", size))+strings.Repeat("a", size)); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(conn)
+	if reason := refusedWith(t, string(answer)); reason != "not-granted" {
+		t.Errorf("%s", reason)
 	}
 }
 
