@@ -3,7 +3,6 @@ package confine
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,129 +14,153 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is the share that a running box has in its workspace: while it runs, the
-// empty folders that stand for missing protected names stay.
+// held are the places of missing protected names that a running box needs: while
+// it runs, the empty folders that stand for them stay. Each place has a file of
+// its own in the state folder of this user, with its path in it, locked together
+// by every box that needs the place, whichever workspace it is about.
 type held struct {
-	gate *os.File // locked alone while folders are made or removed
-	uses *os.File // locked together by every box of the workspace
+	dir    string
+	gate   *os.File            // locked alone while folders are made or removed
+	places map[string]*os.File // by path
 }
 
-// hold takes a share in the workspace, and keeps other boxes from making or
-// removing folders in it until place.
-func hold(workspace string) (_ *held, err error) {
-	workspace, err = canonicalDir(workspace)
-	if err != nil {
-		return nil, err
-	}
+// hold keeps other boxes from making or removing places until place, and removes
+// those that boxes have left which were killed.
+func hold() (_ *held, err error) {
 	dir, err := stateDir()
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(workspace))
-	base := filepath.Join(dir, hex.EncodeToString(sum[:16]))
-	h := &held{}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
-	if h.gate, err = os.OpenFile(base+".gate", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err != nil {
-		return nil, err
-	}
-	if h.uses, err = os.OpenFile(base+".uses", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600); err != nil {
+	h := &held{dir: dir, places: map[string]*os.File{}}
+	if h.gate, err = openLock(filepath.Join(dir, "gate")); err != nil {
 		return nil, err
 	}
 	if err := flock(h.gate, unix.LOCK_EX); err != nil {
-		return nil, fmt.Errorf("another box of this workspace starts or ends, and holds %s: %w", h.gate.Name(), err)
+		h.gate.Close()
+		return nil, fmt.Errorf("another box starts or ends, and holds %s: %w", filepath.Join(dir, "gate"), err)
 	}
-	if err := flock(h.uses, unix.LOCK_SH); err != nil {
-		return nil, err
-	}
+	h.sweep()
 	return h, nil
 }
 
-// place makes the folders that stand for missing names, and lets other boxes
-// go on. What a box left that was killed is in the list too, and goes with the
-// last box of the workspace.
-func (h *held) place(missing []string) error {
+// place makes the folders that stand for missing names, and lets other boxes go
+// on. Of the names that are there, those are kept as well that only stand for
+// something: another box has made them.
+func (h *held) place(missing, there []string) error {
 	defer unix.Flock(int(h.gate.Fd()), unix.LOCK_UN)
-	placed, err := h.list()
-	if err != nil {
-		return err
-	}
-	for _, name := range missing {
-		if !slices.Contains(placed, name) {
-			placed = append(placed, name)
+	for _, name := range there {
+		f, err := os.OpenFile(h.file(name), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		h.places[name] = f
+		if err := flock(f, unix.LOCK_SH); err != nil {
+			return fmt.Errorf("keep the place of %s: %w", name, err)
 		}
 	}
-	// Noted first: what is made before a note that is lost would stay for ever.
-	if err := h.note(placed); err != nil {
-		return err
-	}
 	for _, name := range missing {
-		if err := os.Mkdir(name, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		if f := h.places[name]; f != nil {
+			continue
+		}
+		f, err := openLock(h.file(name))
+		if err != nil {
+			return err
+		}
+		h.places[name] = f
+		if err := flock(f, unix.LOCK_SH); err != nil {
+			return fmt.Errorf("keep the place of %s: %w", name, err)
+		}
+		// Written first: what is made before it is known would stay for ever.
+		if _, err := f.WriteAt([]byte(name), 0); err != nil {
+			return fmt.Errorf("keep the place of %s: %w", name, err)
+		}
+		if err := beneath(name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o755) }); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("keep the place of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// release gives the share up, and the last one removes the folders. Only empty
-// folders can be removed that way.
+// release gives the places up, and removes those that no other box needs. Only
+// empty folders can be removed that way.
 func (h *held) release() {
-	defer h.close()
-	if flock(h.gate, unix.LOCK_EX) != nil {
-		return
+	defer h.gate.Close()
+	locked := flock(h.gate, unix.LOCK_EX) == nil
+	for _, f := range h.places {
+		f.Close() // and so unlocked
 	}
-	if unix.Flock(int(h.uses.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return // another box runs
+	if locked {
+		h.sweep()
 	}
-	placed, err := h.list()
+}
+
+// sweep removes the places that nobody holds, what lies in others first. The
+// gate is locked.
+func (h *held) sweep() {
+	entries, err := os.ReadDir(h.dir)
 	if err != nil {
 		return
 	}
-	// What is in another one goes first: a box that was killed has left the outer
-	// folder, and the next one found it and made the inner.
-	slices.Sort(placed)
-	for _, name := range slices.Backward(placed) {
-		_ = unix.Rmdir(name) // somebody put something there, if that fails
-	}
-	_ = h.note(nil)
-}
-
-func (h *held) close() {
-	for _, f := range []*os.File{h.uses, h.gate} {
-		if f != nil {
-			f.Close()
+	left := map[string]*os.File{}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != placeEnding {
+			continue
 		}
+		f, err := openLock(filepath.Join(h.dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		name, err := io.ReadAll(io.LimitReader(f, 1<<16))
+		if err != nil || unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || h.file(string(name)) != f.Name() {
+			f.Close() // a box needs it, or it is none of ours
+			continue
+		}
+		left[string(name)] = f
+	}
+	names := make([]string, 0, len(left))
+	for name := range left {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		err := beneath(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
+		if err == nil || !errors.Is(err, unix.ENOTEMPTY) || !places(names, name) {
+			_ = os.Remove(left[name].Name()) // somebody put something there, if the folder stays
+		}
+		left[name].Close()
 	}
 }
 
-func (h *held) list() ([]string, error) {
-	if _, err := h.uses.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(h.uses)
-	if err != nil || len(data) == 0 {
-		return nil, err
-	}
-	var placed []string
-	if err := json.Unmarshal(data, &placed); err != nil {
-		return nil, fmt.Errorf("%s is broken (%w): remove it", h.uses.Name(), err)
-	}
-	return placed, nil
+// places reports whether one of the places lies in another one.
+func places(names []string, outer string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return within(n, outer) })
 }
 
-func (h *held) note(placed []string) error {
-	data, err := json.Marshal(placed)
+// placeEnding ends the names of the files of places.
+const placeEnding = ".place"
+
+func (h *held) file(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(h.dir, hex.EncodeToString(sum[:16])+placeEnding)
+}
+
+func openLock(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+}
+
+// beneath does something in the folder of a path, of which no part may be a link:
+// a box that runs may have swapped one.
+func beneath(name string, do func(dir int, base string) error) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(name), &how)
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: filepath.Dir(name), Err: err}
 	}
-	if err := h.uses.Truncate(0); err != nil {
-		return err
-	}
-	_, err = h.uses.WriteAt(data, 0)
-	return err
+	defer unix.Close(dir)
+	return do(dir, filepath.Base(name))
 }
 
 // lockLimit is how long a lock is waited for. Others have it for milliseconds.
@@ -157,10 +180,12 @@ func flock(f *os.File, how int) error {
 // lockPause is how often it is tried: the kernel cannot wait for a limited time.
 const lockPause = 2 * time.Millisecond
 
-// stateDir is where the locks are, out of reach of every box.
+// stateDir is where the locks are, out of reach of every box. It does not follow
+// the environment: boxes that were started from elsewhere need the same places.
 func stateDir() (string, error) {
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
+	base := fmt.Sprintf("/run/user/%d", os.Getuid())
+	var st unix.Stat_t
+	if err := unix.Lstat(base, &st); err != nil || int(st.Uid) != os.Getuid() {
 		base = fmt.Sprintf("/tmp/vogt-%d", os.Getuid())
 		if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return "", err

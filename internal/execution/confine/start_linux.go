@@ -33,7 +33,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if err := streams.check(); err != nil {
 		return Outcome{}, err
 	}
-	held, err := hold(r.Workspace)
+	held, err := hold()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
@@ -41,7 +41,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	s := &resolver{request: r, profile: r.Profile}
 	p, missing, err := s.resolve()
 	if err == nil {
-		err = held.place(missing)
+		err = held.place(missing, append(slices.Clip(p.Guarded), p.Pinned...))
 	}
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -140,11 +140,31 @@ func (s Streams) check() error {
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			return &RefusedError{Reason: fmt.Sprintf("descriptor %d: %v", i, err)}
 		}
-		if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFDIR || kind == unix.S_IFBLK {
-			return &RefusedError{Reason: fmt.Sprintf("descriptor %d is a folder or a disk, which would lead out of the box", i), Remedy: "redirect it to or from a file"}
+		good := false
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFREG, unix.S_IFIFO:
+			good = true
+		case unix.S_IFCHR:
+			// The memory devices that a box has, and terminals.
+			good = unix.Major(st.Rdev) == 1 && slices.Contains([]uint32{3, 5, 7, 8, 9}, unix.Minor(st.Rdev)) || isTerminal(f)
+		case unix.S_IFSOCK:
+			// A connected stream between processes stays what it is; others can be
+			// connected anew, to anywhere on the machine.
+			domain, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN)
+			kind, kindErr := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_TYPE)
+			_, peerErr := unix.Getpeername(int(f.Fd()))
+			good = err == nil && kindErr == nil && peerErr == nil && domain == unix.AF_UNIX && kind == unix.SOCK_STREAM
+		}
+		if !good {
+			return &RefusedError{Reason: fmt.Sprintf("descriptor %d is no file, pipe or terminal, and would lead out of the box", i), Remedy: "pipe it through another program, as in: cat | vogt confine -- COMMAND"}
 		}
 	}
 	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // start starts the helper and waits for the end of the box.
@@ -179,6 +199,10 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
 	cmd.ExtraFiles = []*os.File{planFile, theirs}
 	cmd.SysProcAttr = attributes(p)
+	var terminal *unix.Termios
+	if p.Terminal {
+		terminal, _ = unix.IoctlGetTermios(int(streams.In.Fd()), unix.TCGETS) // else nothing is given back
+	}
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
@@ -216,6 +240,9 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 		defer limit.Stop()
 	}
 	waited := cmd.Wait()
+	if p.Terminal {
+		giveBack(streams.In, terminal)
+	}
 	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState), Late: late.Load()}
 	switch {
 	case report.Error != "":
@@ -229,6 +256,31 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	}
 	return out, nil
 }
+
+// giveBack takes the terminal's foreground back and gives it the settings that it
+// had, whatever a command has left.
+func giveBack(f *os.File, was *unix.Termios) {
+	// From the background, the kernel would stop this process for it.
+	if !signal.Ignored(syscall.SIGTTOU) {
+		signal.Ignore(syscall.SIGTTOU)
+		defer signal.Reset(syscall.SIGTTOU)
+	}
+	group := unix.Getpgrp()
+	now, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	if err != nil || now != group && lives(now) {
+		return // another job has the terminal
+	}
+	if now != group && unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCSPGRP, group) != nil {
+		return
+	}
+	if was != nil {
+		_ = unix.IoctlSetTermios(int(f.Fd()), unix.TCSETSW, was)
+	}
+}
+
+// lives reports whether a process group has a member: one of another job of the
+// person's shell keeps the foreground.
+func lives(group int) bool { return unix.Kill(-group, 0) == nil }
 
 // attributes are how the helper is started: in namespaces of its own, with the
 // rights in them to build the box, and to end with this process.

@@ -374,6 +374,17 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
+// TestNames has names in the workspace that are no text.
+func TestNames(t *testing.T) {
+	b := newBox(t)
+	b.outside("git init -q $'r\\xff'; echo SECRET > $'.env.\\xff'; printf 'SECRET\\n' > .env; mkdir $'a\\nb'; git init -q $'a\\nb/c'")
+	b.request.Profile.Hidden = append(b.request.Profile.Hidden, "./**/.env.*")
+	output, out, err := b.run("cat .env*; for r in r* a*/c; do echo x >> \"$r/.git/config\"; echo x > \"$r/.git/hooks/post-commit\"; done")
+	if err != nil || strings.Contains(output, "SECRET") || strings.Count(output, "Read-only") != 4 {
+		t.Errorf("%+v, %v\n%s", out, err, output)
+	}
+}
+
 // TestConcurrent runs boxes of one workspace side by side: what keeps the place
 // of a missing name stays as long as one of them runs.
 func TestConcurrent(t *testing.T) {
@@ -419,23 +430,48 @@ func TestLeftPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	outer, inner := filepath.Join(dir, ".github"), filepath.Join(dir, ".github/workflows")
-	killed, err := hold(dir)
-	if err != nil {
+	start := func(missing, there []string) *held {
+		h, err := hold()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.place(missing, there); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	is := func(when, name string, want bool) {
+		t.Helper()
+		if _, err := os.Lstat(name); (err == nil) != want {
+			t.Errorf("%s: %s is there: %v", when, name, err == nil)
+		}
+	}
+	killed := start([]string{outer}, nil)
+	for _, f := range killed.places {
+		f.Close()
+	}
+	killed.gate.Close()
+	is("a box was killed", outer, true)
+	start(nil, nil).release()
+	is("another one has run", outer, false)
+
+	first := start([]string{outer}, nil)
+	second := start([]string{inner}, []string{outer})
+	first.release()
+	is("the first has ended", outer, true)
+	is("the first has ended", inner, true)
+	second.release()
+	is("both have ended", outer, false)
+
+	mine := start([]string{outer}, nil)
+	if err := os.WriteFile(filepath.Join(outer, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := killed.place([]string{outer}); err != nil {
+	mine.release()
+	is("somebody has put something there", filepath.Join(outer, "mine"), true)
+	if err := os.Remove(filepath.Join(outer, "mine")); err != nil {
 		t.Fatal(err)
 	}
-	killed.close()
-	next, err := hold(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := next.place([]string{inner}); err != nil {
-		t.Fatal(err)
-	}
-	next.release()
-	if _, err := os.Lstat(outer); err == nil {
-		t.Error("a folder is left")
-	}
+	start(nil, nil).release()
+	is("and it is gone", outer, true) // it is theirs now
 }

@@ -43,7 +43,7 @@ type builder struct {
 // of new user, mount and process namespaces.
 func buildRoot(p *plan.Plan) error {
 	b := &builder{plan: p}
-	b.do("keep mounts from leaving the box", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	b.mounting("keep mounts from leaving the box", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	sources := b.sources()
 	b.tmpfs(stage, "mode=755,size=1m")
 	const root = stage + "/root"
@@ -99,12 +99,21 @@ func enter(root string) error {
 func (b *builder) do(step string, err error) bool {
 	if b.err == nil && err != nil {
 		b.err = &stepError{step: step, err: err}
-		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-			b.err.(*stepError).namespaces = true
-			b.err.(*stepError).remedy = "this machine keeps ordinary users from mounting in a namespace of their own; vogt doctor says what to change"
-		}
 	}
 	return b.err == nil
+}
+
+// mounting is do for steps that fail because of the machine, whatever is in the
+// workspace: only those say that there can be no full box.
+func (b *builder) mounting(step string, err error) bool {
+	if b.do(step, err) || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		return b.err == nil
+	}
+	if failed, ok := b.err.(*stepError); ok && failed.step == step {
+		failed.namespaces = true
+		failed.remedy = "this machine keeps ordinary users from mounting in a namespace of their own; vogt doctor says what to change"
+	}
+	return false
 }
 
 // tree is a part of the old file tree, taken as a mount of its own.
@@ -251,7 +260,7 @@ func (b *builder) mkdir(name string, mode os.FileMode) {
 
 func (b *builder) tmpfs(name, options string) {
 	if b.err == nil {
-		b.do("mount a folder in memory on "+name, unix.Mount("tmpfs", name, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
+		b.mounting("mount a folder in memory on "+name, unix.Mount("tmpfs", name, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options))
 	}
 }
 
@@ -319,7 +328,7 @@ func (b *builder) proc(root string) {
 		return
 	}
 	err := unix.Mount("proc", root+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	if !b.do("show the processes of the box", err) {
+	if !b.mounting("show the processes of the box", err) {
 		if errors.Is(err, unix.EPERM) {
 			b.err.(*stepError).remedy = "a container masks /proc: start it with an unmasked /proc (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)"
 		}

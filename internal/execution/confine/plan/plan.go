@@ -122,7 +122,7 @@ func (p *Plan) Encode() ([]byte, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(p)
+	data, err := json.Marshal(p.each(bytesToText))
 	if err == nil && len(data) > MaxSize {
 		err = fmt.Errorf("the plan of the box has %d bytes, the limit is %d: list fewer paths", len(data), MaxSize)
 	}
@@ -144,7 +144,50 @@ func Decode(r io.Reader) (*Plan, error) {
 	if err := d.Decode(&p); err != nil {
 		return nil, fmt.Errorf("the plan of the box is broken: %w", err)
 	}
+	p = p.each(textToBytes)
 	return &p, p.Check()
+}
+
+// each is the plan with all that may hold any bytes changed by f. JSON holds text
+// only, and names of files need not be text.
+func (p *Plan) each(f func(string) string) Plan {
+	out := *p
+	for _, list := range []*[]string{&out.Read, &out.Write, &out.Hidden, &out.Pinned, &out.Guarded, &out.Argv, &out.Environ} {
+		changed := make([]string, len(*list))
+		for i, text := range *list {
+			changed[i] = f(text)
+		}
+		*list = changed
+	}
+	out.Links = make([]Link, len(p.Links))
+	for i, l := range p.Links {
+		out.Links[i] = Link{f(l.Path), f(l.Target)}
+	}
+	for _, text := range []*string{&out.Home, &out.Kept, &out.Cache, &out.Private, &out.Dir, &out.Program} {
+		*text = f(*text)
+	}
+	return out
+}
+
+// bytesToText gives each byte the character of its number, and textToBytes takes
+// it back; what is no such character becomes a byte that no path has.
+func bytesToText(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(rune(s[i]))
+	}
+	return b.String()
+}
+
+func textToBytes(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r > 0xff {
+			r = 0
+		}
+		b.WriteByte(byte(r))
+	}
+	return b.String()
 }
 
 // Check reports what a helper would not carry out.

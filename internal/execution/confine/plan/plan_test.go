@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func good() *Plan {
+	return &Plan{
+		Version: Version, Level: Full, Root: Listed, Network: Offline, Sockets: NoSockets, Home: "/home/u", Dir: "/home/u/w", Program: "/bin/true", Argv: []string{"true"},
+		Read: []string{}, Write: []string{"/home/u/w"}, Hidden: []string{"/home/u/w/.env.\xff\xfe", "/home/u/w/.env.\uFFFD"}, Pinned: []string{}, Guarded: []string{"/home/u/w/a\n\"b\\"},
+		Links: []Link{{"/bin", "usr/bin"}}, Environ: []string{"A=\x80"},
+	}
+}
+
+func TestEncode(t *testing.T) {
+	want := good()
+	data, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(bytes.NewReader(data))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, want)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := good().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Plan){
+		"version":            func(p *Plan) { p.Version = 2 },
+		"level":              func(p *Plan) { p.Level = "some" },
+		"root":               func(p *Plan) { p.Root = "" },
+		"network":            func(p *Plan) { p.Network = "" },
+		"sockets":            func(p *Plan) { p.Sockets = "all" },
+		"no program":         func(p *Plan) { p.Argv = nil },
+		"no path":            func(p *Plan) { p.Program = "" },
+		"relative":           func(p *Plan) { p.Write = []string{"w"} },
+		"unclean":            func(p *Plan) { p.Read = []string{"/usr/../etc"} },
+		"slash at the end":   func(p *Plan) { p.Hidden = []string{"/etc/"} },
+		"NUL in a path":      func(p *Plan) { p.Guarded = []string{"/a\x00b"} },
+		"NUL in an argument": func(p *Plan) { p.Argv = []string{"a\x00"} },
+		"NUL in a variable":  func(p *Plan) { p.Environ = []string{"A=\x00"} },
+		"home":               func(p *Plan) { p.Home = "" },
+		"cache":              func(p *Plan) { p.Cache = "x" },
+		"link":               func(p *Plan) { p.Links = []Link{{"bin", "usr/bin"}} },
+		"link to nothing":    func(p *Plan) { p.Links = []Link{{"/bin", ""}} },
+		"no ports":           func(p *Plan) { p.Network = Proxied },
+		"port 0":             func(p *Plan) { p.Network, p.Ports = Proxied, []int{0} },
+		"ports offline":      func(p *Plan) { p.Ports = []int{1} },
+		"many ports":         func(p *Plan) { p.Network, p.Ports = Proxied, make([]int, MaxPorts+1) },
+		"reduced sockets":    func(p *Plan) { p.Level, p.Sockets = Reduced, OwnSockets },
+		"reduced proxy":      func(p *Plan) { p.Level, p.Network, p.Ports = Reduced, Proxied, []int{1} },
+	} {
+		p := good()
+		change(p)
+		if err := p.Check(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := p.Encode(); err == nil {
+			t.Errorf("%s: it is encoded", name)
+		}
+	}
+	large := good()
+	large.Environ = []string{"A=" + strings.Repeat("x", MaxSize)}
+	if _, err := large.Encode(); err == nil {
+		t.Error("a plan of any size is encoded")
+	}
+}
+
+// FuzzDecode checks that whatever is decoded is a plan that can be carried out,
+// and comes back as it is.
+func FuzzDecode(f *testing.F) {
+	data, err := good().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"Version":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := p.Encode()
+		if err != nil {
+			return // it has grown beyond the limit
+		}
+		q, err := Decode(bytes.NewReader(again))
+		if err != nil || !reflect.DeepEqual(p, q) {
+			t.Errorf("%v\n%+v\n%+v", err, p, q)
+		}
+	})
+}
