@@ -61,6 +61,9 @@ func (s *resolver) search(roots []string, afterwards bool) (seen, error) {
 			case d.Type()&fs.ModeSocket != 0 && s.profile.Sockets == plan.OwnSockets:
 				out.hidden = append(out.hidden, name) // somebody outside listens there
 			case d.IsDir():
+				if d.Name() == ".git" {
+					out.dirs = append(out.dirs, name) // git init takes what is there
+				}
 				if folders++; folders > maxFolders && !afterwards {
 					return fmt.Errorf("%s has more than %d folders to look for repositories in: start the box in a part of it", root, maxFolders)
 				}
