@@ -15,6 +15,9 @@ import (
 const helperPackage = "vogt/cmd/vogt-confine"
 
 func TestMain(m *testing.M) {
+	if helper := os.Getenv(starterVariable); helper != "" {
+		os.Exit(starter(helper))
+	}
 	flag.Parse()
 	if fuzzing := flag.Lookup("test.fuzz"); fuzzing != nil && fuzzing.Value.String() != "" {
 		os.Exit(m.Run()) // it starts no box, and keeps what it finds on the disk

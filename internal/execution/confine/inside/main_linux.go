@@ -142,13 +142,34 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 		return 0, commandError(p, err)
 	}
 	control.started()
+	ended := make(chan result, 1)
 	go func() {
-		for s := range signals {
+		code, err := collect(pid)
+		ended <- result{code, err}
+	}()
+	// Signals are passed on from this thread, which the command was started from:
+	// each thread went under Landlock by itself, and may send none to what another
+	// one started (landlock(7), LANDLOCK_SCOPE_SIGNAL).
+	for {
+		select {
+		case s := <-signals:
 			if !p.Terminal || !fromTerminal(s) {
 				syscall.Kill(pid, s.(syscall.Signal)) // it has ended, if that fails
 			}
+		case r := <-ended:
+			return r.code, r.err
 		}
-	}()
+	}
+}
+
+type result struct {
+	code int
+	err  error
+}
+
+// collect waits for processes without a parent until the command has ended, and
+// returns its exit code.
+func collect(pid int) (int, error) {
 	for {
 		var status syscall.WaitStatus
 		ended, err := syscall.Wait4(-1, &status, 0, nil)
