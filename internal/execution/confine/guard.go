@@ -26,6 +26,7 @@ type snapshot map[string]string
 func look(paths []string) (snapshot, error) {
 	s := snapshot{}
 	left := int64(maxGuarded)
+	buffer := make([]byte, 4096)
 	for _, root := range paths {
 		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			switch {
@@ -36,7 +37,7 @@ func look(paths []string) (snapshot, error) {
 			case len(s) > maxGuardedFiles:
 				return fmt.Errorf("%s has more than %d protected files", root, maxGuardedFiles)
 			}
-			digest, size, err := entry(name, d)
+			digest, size, err := entry(name, d, buffer)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -56,8 +57,9 @@ func look(paths []string) (snapshot, error) {
 // linkDigest begins the digest of a link; what it leads to follows.
 const linkDigest = "link to "
 
-// entry is the digest of one file, and how much was read for it.
-func entry(name string, d fs.DirEntry) (digest string, size int64, err error) {
+// entry is the digest of one file, and how much was read for it, through a
+// buffer that is used for all.
+func entry(name string, d fs.DirEntry, buffer []byte) (digest string, size int64, err error) {
 	info, err := d.Info()
 	if err != nil {
 		return "", 0, err
@@ -81,7 +83,7 @@ func entry(name string, d fs.DirEntry) (digest string, size int64, err error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, maxGuarded+1))
+	n, err := io.CopyBuffer(h, io.LimitReader(f, maxGuarded+1), buffer)
 	return fmt.Sprintf("%v %x", mode.Perm(), h.Sum(nil)), n, err
 }
 

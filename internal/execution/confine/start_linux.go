@@ -194,7 +194,8 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 
 	cmd := exec.Command(helper)
 	cmd.Args = []string{"vogt-confine", plan.Argument}
-	cmd.Env = []string{}
+	// Each thread has to be confined by itself, so it is to have few of them.
+	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
 	cmd.ExtraFiles = []*os.File{planFile, theirs}
