@@ -263,7 +263,7 @@ var always = [...]string{
 	"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.config/gcloud", "~/.config/gh", "~/.config/op", "~/.config/hub",
 	"~/.config/glab-cli", "~/.config/doctl", "~/.config/hcloud", "~/.config/rclone", "~/.config/sops", "~/.config/age", "~/.config/vogt", "~/.local/share/vogt",
 	"~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.yarnrc", "~/.yarnrc.yml", "~/.pypirc", "~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.fly",
-	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.gem/credentials", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.terraform.d", "~/.terraformrc",
+	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.gem/credentials", "~/.pub-cache/credentials.json", "~/.dotnet/corefx", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.terraform.d", "~/.terraformrc",
 	"~/.vault-token", "~/.password-store", "~/.1password", "~/.local/share/keyrings", "~/.local/share/uv/credentials", "~/.pki", "~/.mozilla", "~/.config/google-chrome", "~/.config/chromium",
 	"~/.config/BraveSoftware", "~/.config/microsoft-edge", "~/.config/vivaldi", "~/.thunderbird", "~/.local/share/evolution", "~/.config/evolution", "~/Mail", "~/.mail",
 	"~/.bash_history", "~/.zsh_history", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.lesshst", "~/.viminfo",
@@ -321,7 +321,12 @@ func (s *resolver) hidden() ([]string, error) {
 // works in the workspace may have made the name there: then it hides what lies in
 // the workspace or in a home, and nothing that the box needs.
 func (s *resolver) hide(name string) (string, error) {
-	real, err := filepath.EvalSymlinks(name)
+	// Most are missing, and one look tells: this is done before each command.
+	_, err := os.Lstat(name)
+	real := name
+	if err == nil {
+		real, err = filepath.EvalSymlinks(name)
+	}
 	theirs := within(name, s.workspace)
 	holds := real == s.workspace || within(s.workspace, real)
 	switch {
@@ -573,6 +578,10 @@ func environ(environ, list []string, home string) []string {
 		}) && name != "HOME" && !strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
 			out = append(out, e)
 		}
+	}
+	if os.Getuid() == 0 {
+		// There is one user in the box, and tar would give files to others.
+		out = append(out, "TAR_OPTIONS=--no-same-owner")
 	}
 	return append(out, "HOME="+home)
 }

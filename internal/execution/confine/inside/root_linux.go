@@ -36,13 +36,15 @@ const stage = "/tmp"
 // the first error ends them.
 type builder struct {
 	plan *plan.Plan
+	root int // descriptor of the new root, or -1
 	err  error
 }
 
 // buildRoot replaces the file tree by the plan's. It runs as the first process
 // of new user, mount and process namespaces.
 func buildRoot(p *plan.Plan) error {
-	b := &builder{plan: p}
+	b := &builder{plan: p, root: -1}
+	defer func() { unix.Close(b.root) }()
 	b.mounting("keep mounts from leaving the box", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	sources := b.sources()
 	b.tmpfs(stage, "mode=755,size=1m")
@@ -70,6 +72,7 @@ func buildRoot(p *plan.Plan) error {
 		b.place(root, sources.cache)
 	}
 	b.pin(root, sources.write)
+	b.hosts(root)
 	b.hide(root)
 	if b.err != nil {
 		return b.err
@@ -196,7 +199,7 @@ func (b *builder) attach(root string, t tree, name string) {
 		return
 	}
 	defer unix.Close(t.fd)
-	to, err := openBeneath(root, name)
+	to, err := b.beneath(root, name)
 	if !b.do("find "+name, err) {
 		return
 	}
@@ -204,19 +207,23 @@ func (b *builder) attach(root string, t tree, name string) {
 	b.do("place "+name, unix.MoveMount(t.fd, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
 
-// openBeneath opens a path below root without following a link.
-func openBeneath(root, name string) (int, error) {
-	base, err := unix.Open(root, unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return -1, err
-	}
+// beneath opens a path below root without following a link. The root is opened
+// once: the first path is "/" itself if a mount is still to come on it.
+func (b *builder) beneath(root, name string) (int, error) {
+	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	rel := strings.TrimPrefix(name, "/")
 	if rel == "" {
-		return base, nil
+		return unix.Open(root, flags|unix.O_DIRECTORY, 0)
 	}
-	defer unix.Close(base)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-	return unix.Openat2(base, rel, &how)
+	if b.root < 0 {
+		fd, err := unix.Open(root, flags|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return -1, err
+		}
+		b.root = fd
+	}
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	return unix.Openat2(b.root, rel, &how)
 }
 
 // place shows a tree at its own path, and makes the folders or the file that it
@@ -237,7 +244,7 @@ func (b *builder) mountPoint(root, name string, dir bool) {
 	if b.err != nil {
 		return
 	}
-	if fd, err := openBeneath(root, name); err == nil {
+	if fd, err := b.beneath(root, name); err == nil {
 		unix.Close(fd)
 		return
 	}
@@ -346,7 +353,7 @@ func (b *builder) proc(root string) {
 		}
 	}
 	for _, name := range quiet {
-		fd, err := openBeneath(root, "/proc/"+name)
+		fd, err := b.beneath(root, "/proc/"+name)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -356,6 +363,25 @@ func (b *builder) proc(root string) {
 		t := b.cloneFD(fd, "/proc/"+name, false, readOnly, true)
 		unix.Close(fd)
 		b.attach(root, t, "/proc/"+name)
+	}
+}
+
+// hosts lets the name of the box be found, which servers and the Java runtime ask
+// for, and shows none of those that the machine knows.
+func (b *builder) hosts(root string) {
+	if b.err != nil || b.plan.Network == plan.Host {
+		return
+	}
+	to, err := b.beneath(root, "/etc/hosts")
+	if err != nil {
+		return // there is none, or it is a link: then nothing looks there
+	}
+	unix.Close(to)
+	const name = stage + "/hosts"
+	text := "127.0.0.1 localhost " + b.plan.Host + "\n::1 localhost ip6-localhost ip6-loopback " + b.plan.Host + "\n"
+	if b.do("make "+name, os.WriteFile(name, []byte(text), 0o644)) {
+		t := b.clone(name, readOnly, false)
+		b.attach(root, t, "/etc/hosts")
 	}
 }
 
@@ -414,7 +440,7 @@ func (b *builder) again(root, name string, attributes uint64) tree {
 	if b.err != nil {
 		return tree{path: name, fd: -1}
 	}
-	fd, err := openBeneath(root, name)
+	fd, err := b.beneath(root, name)
 	if !b.do("find "+name, err) {
 		return tree{path: name, fd: -1}
 	}
@@ -429,7 +455,7 @@ func (b *builder) hide(root string) {
 		if b.err != nil {
 			return
 		}
-		fd, err := openBeneath(root, name)
+		fd, err := b.beneath(root, name)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			continue // the root does not show it
 		}
@@ -455,7 +481,7 @@ func (b *builder) empty(root, name string) {
 	if b.err != nil {
 		return
 	}
-	null, err := openBeneath(root, "/dev/null")
+	null, err := b.beneath(root, "/dev/null")
 	if !b.do("find /dev/null", err) {
 		return
 	}
