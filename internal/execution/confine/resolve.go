@@ -86,6 +86,10 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 			FileSize: int64(r.Profile.Limits.FileSize), CPU: r.Profile.Limits.CPU, Temporary: int64(r.Profile.Limits.Temporary),
 		},
 	}
+	if os.Getuid() == 0 {
+		// There is one user in the box, and tar would give files to others.
+		p.Environ = append(p.Environ, "TAR_OPTIONS=--no-same-owner")
+	}
 	if p.Network == plan.Proxied {
 		if r.Serve[ProxyPort] == nil {
 			return nil, nil, fmt.Errorf("net = %q needs somebody who serves the proxy, and there is nobody here", p.Network)
@@ -578,10 +582,6 @@ func environ(environ, list []string, home string) []string {
 		}) && name != "HOME" && !strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
 			out = append(out, e)
 		}
-	}
-	if os.Getuid() == 0 {
-		// There is one user in the box, and tar would give files to others.
-		out = append(out, "TAR_OPTIONS=--no-same-owner")
 	}
 	return append(out, "HOME="+home)
 }
