@@ -117,7 +117,7 @@ func (b *bench) inProcess(profile *confine.Profile, workspace, home string, argv
 	out, err := confine.Run(filepath.Join(b.bin, "vogt-confine"), confine.Request{
 		Profile: profile, Workspace: workspace, Home: home, State: filepath.Join(home, "vogt", "data"),
 		Program: argv[0], Argv: argv, Environ: os.Environ(),
-	}, confine.Streams{In: null, Out: null, Err: os.Stderr}, nil)
+	}, confine.Streams{In: null, Out: null, Err: os.Stderr})
 	if err == nil && (out.Code != 0 || len(out.Changed) > 0) {
 		err = fmt.Errorf("exit code %d, changed %v", out.Code, out.Changed)
 	}
