@@ -1,27 +1,27 @@
 package confine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // held are the places of missing protected names that a running box needs: while
-// it runs, the empty folders that stand for them stay. Each place has a file of
-// its own in the state folder of this user, with its path in it, locked together
-// by every box that needs the place, whichever workspace it is about.
+// it runs, the empty folders that stand for them stay. Each box has a file in the
+// state folder of this user, with the paths in it, and keeps it locked; whichever
+// workspace a box is about, the others see what it needs.
 type held struct {
-	dir    string
-	gate   *os.File            // locked alone while folders are made or removed
-	places map[string]*os.File // by path
+	dir  string
+	gate *os.File // locked alone while folders are made or removed
+	list *os.File // of this box, or nil
 }
 
 // hold keeps other boxes from making or removing places until place, and removes
@@ -31,8 +31,8 @@ func hold() (_ *held, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &held{dir: dir, places: map[string]*os.File{}}
-	if h.gate, err = openLock(filepath.Join(dir, "gate")); err != nil {
+	h := &held{dir: dir}
+	if h.gate, err = openLock(filepath.Join(dir, "gate"), 0); err != nil {
 		return nil, err
 	}
 	if err := flock(h.gate, unix.LOCK_EX); err != nil {
@@ -48,36 +48,31 @@ func hold() (_ *held, err error) {
 // something: another box has made them.
 func (h *held) place(missing, there []string) error {
 	defer unix.Flock(int(h.gate.Fd()), unix.LOCK_UN)
+	kept := slices.Clone(missing)
+	others, _ := h.lists()
 	for _, name := range there {
-		f, err := os.OpenFile(h.file(name), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		h.places[name] = f
-		if err := flock(f, unix.LOCK_SH); err != nil {
-			return fmt.Errorf("keep the place of %s: %w", name, err)
+		if others[name] {
+			kept = append(kept, name)
 		}
 	}
+	if len(kept) == 0 {
+		return nil
+	}
+	f, err := openLock(filepath.Join(h.dir, rand.Text()+listEnding), unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	h.list = f
+	if err := flock(f, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("keep the places of missing names: %w", err)
+	}
+	// Written first: what is made before it is known would stay for ever.
+	if _, err := f.WriteString(strings.Join(kept, "\x00")); err != nil {
+		return fmt.Errorf("keep the places of missing names: %w", err)
+	}
 	for _, name := range missing {
-		if f := h.places[name]; f != nil {
-			continue
-		}
-		f, err := openLock(h.file(name))
-		if err != nil {
-			return err
-		}
-		h.places[name] = f
-		if err := flock(f, unix.LOCK_SH); err != nil {
-			return fmt.Errorf("keep the place of %s: %w", name, err)
-		}
-		// Written first: what is made before it is known would stay for ever.
-		if _, err := f.WriteAt([]byte(name), 0); err != nil {
-			return fmt.Errorf("keep the place of %s: %w", name, err)
-		}
-		if err := beneath(name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o755) }); err != nil && !errors.Is(err, unix.EEXIST) {
+		err := beneath(name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o755) })
+		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("keep the place of %s: %w", name, err)
 		}
 	}
@@ -89,66 +84,74 @@ func (h *held) place(missing, there []string) error {
 func (h *held) release() {
 	defer h.gate.Close()
 	locked := flock(h.gate, unix.LOCK_EX) == nil
-	for _, f := range h.places {
-		f.Close() // and so unlocked
+	if h.list != nil {
+		h.list.Close() // and so unlocked
 	}
 	if locked {
 		h.sweep()
 	}
 }
 
-// sweep removes the places that nobody holds, what lies in others first. The
-// gate is locked.
-func (h *held) sweep() {
+// lists are the places that running boxes need, and the lists of those that have
+// ended, by the names of their files. The gate is locked.
+func (h *held) lists() (needed map[string]bool, ended map[string][]string) {
+	needed, ended = map[string]bool{}, map[string][]string{}
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
-		return
+		return needed, ended
 	}
-	left := map[string]*os.File{}
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) != placeEnding {
+		if filepath.Ext(e.Name()) != listEnding {
 			continue
 		}
-		f, err := openLock(filepath.Join(h.dir, e.Name()))
+		f, err := os.OpenFile(filepath.Join(h.dir, e.Name()), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
-		name, err := io.ReadAll(io.LimitReader(f, 1<<16))
-		if err != nil || unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || h.file(string(name)) != f.Name() {
-			f.Close() // a box needs it, or it is none of ours
-			continue
+		data, err := io.ReadAll(io.LimitReader(f, maxList))
+		paths := strings.Split(string(data), "\x00")
+		switch {
+		case err != nil:
+		case unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil:
+			ended[f.Name()] = paths
+		default:
+			for _, p := range paths {
+				needed[p] = true
+			}
 		}
-		left[string(name)] = f
+		f.Close()
 	}
-	names := make([]string, 0, len(left))
-	for name := range left {
-		names = append(names, name)
+	return needed, ended
+}
+
+// sweep removes the places that no running box needs, what lies in others first.
+// The gate is locked.
+func (h *held) sweep() {
+	needed, ended := h.lists()
+	var names []string
+	for _, paths := range ended {
+		names = append(names, paths...)
 	}
 	slices.Sort(names)
-	for _, name := range slices.Backward(names) {
-		err := beneath(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
-		if err == nil || !errors.Is(err, unix.ENOTEMPTY) || !places(names, name) {
-			_ = os.Remove(left[name].Name()) // somebody put something there, if the folder stays
+	for _, name := range slices.Backward(slices.Compact(names)) {
+		if name != "" && !needed[name] {
+			// Somebody put something there, if it fails.
+			_ = beneath(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
 		}
-		left[name].Close()
+	}
+	for list := range ended {
+		_ = os.Remove(list)
 	}
 }
 
-// places reports whether one of the places lies in another one.
-func places(names []string, outer string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return within(n, outer) })
-}
+// listEnding ends the names of the lists, and maxList bounds one, in bytes.
+const (
+	listEnding = ".box"
+	maxList    = 16 << 20
+)
 
-// placeEnding ends the names of the files of places.
-const placeEnding = ".place"
-
-func (h *held) file(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(h.dir, hex.EncodeToString(sum[:16])+placeEnding)
-}
-
-func openLock(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+func openLock(name string, flags int) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 }
 
 // beneath does something in the folder of a path, of which no part may be a link:

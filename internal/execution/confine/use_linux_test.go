@@ -447,9 +447,7 @@ func TestLeftPlaces(t *testing.T) {
 		}
 	}
 	killed := start([]string{outer}, nil)
-	for _, f := range killed.places {
-		f.Close()
-	}
+	killed.list.Close()
 	killed.gate.Close()
 	is("a box was killed", outer, true)
 	start(nil, nil).release()

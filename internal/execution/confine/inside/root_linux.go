@@ -341,16 +341,14 @@ func (b *builder) proc(root string) {
 		}
 		return
 	}
-	// What only root may read is no business of root in the box.
-	entries, err := os.ReadDir(root + "/proc")
-	if !b.do("list the parts of /proc", err) {
-		return
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && (info.Mode().Perm()&0o004 == 0 || slices.Contains(closed[:], e.Name())) {
-			b.empty(root, "/proc/"+e.Name())
+	for _, name := range closed {
+		if fd, err := b.beneath(root, "/proc/"+name); err == nil {
+			unix.Close(fd)
+			b.empty(root, "/proc/"+name)
 		}
+	}
+	if os.Getuid() == 0 {
+		b.rootsOwn(root + "/proc")
 	}
 	for _, name := range quiet {
 		fd, err := b.beneath(root, "/proc/"+name)
@@ -363,6 +361,20 @@ func (b *builder) proc(root string) {
 		t := b.cloneFD(fd, "/proc/"+name, false, readOnly, true)
 		unix.Close(fd)
 		b.attach(root, t, "/proc/"+name)
+	}
+}
+
+// rootsOwn closes what only root may read: it is no business of root in the box.
+func (b *builder) rootsOwn(proc string) {
+	entries, err := os.ReadDir(proc)
+	if !b.do("list the parts of /proc", err) {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 && !slices.Contains(closed[:], e.Name()) {
+			b.empty(strings.TrimSuffix(proc, "/proc"), "/proc/"+e.Name())
+		}
 	}
 }
 
