@@ -66,7 +66,11 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 	said := box.Said
 	box.Said = func(out confine.Outcome) {
 		said(out)
-		if explain {
+		switch {
+		case !explain:
+		case out.Report.Level == plan.Seatbelt:
+			fmt.Fprintf(e.stderr, "vogt: box: %s, without %s, profile %s\n", out.Report.Level, strings.Join(out.Report.Lacks, ", "), box.Profile.Name)
+		default:
 			fmt.Fprintf(e.stderr, "vogt: box: %s, Landlock %d, seccomp filter %s, profile %s\n", out.Report.Level, out.Report.Landlock, out.Report.Filter, box.Profile.Name)
 		}
 	}
@@ -163,6 +167,9 @@ func (e *env) boxEnded(out confine.Outcome) {
 	}
 	if out.Report.Level == plan.Reduced {
 		e.say(messages.ReducedBox)
+	}
+	if out.Report.Level == plan.Seatbelt {
+		e.say(messages.SeatbeltBox)
 	}
 	for _, c := range out.Changed {
 		if c.Aside == "" {

@@ -49,6 +49,7 @@ const (
 	HostRefused     // host, port, reason
 	BoxLate
 	ReducedBox
+	SeatbeltBox
 	ProtectedChanged // path
 	PutAside         // path, new name
 	BadProfileName   // name
@@ -221,6 +222,7 @@ var catalog = [keys][2]string{
 	HostRefused:        {"the box may not reach %s:%d: %s", "die Box darf %s:%d nicht erreichen: %s"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
+	SeatbeltBox:        {"this was a box of Seatbelt, which was never tested on macOS: do not rely on it", "das war eine Box von Seatbelt, die auf macOS nie erprobt wurde: verlass dich nicht darauf"},
 	ProtectedChanged:   {"%s is protected, and not what it was before the command; look at it before you use the folder again", "%s ist geschützt und nicht mehr, was es vor dem Befehl war; sieh es dir an, bevor du den Ordner wieder verwendest"},
 	PutAside:           {"the command has planted %s, which git would obey; it is now %s", "der Befehl hat %s hinterlassen, was git befolgen würde; es heißt jetzt %s"},
 	BadProfileName:     {"profile %q: want a name, not a path", "Profil %q: erwartet wird ein Name, kein Pfad"},

@@ -95,7 +95,11 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 			return nil, nil, fmt.Errorf("net = %q needs somebody who serves the proxy, and there is nobody here", p.Network)
 		}
 		p.Ports = slices.Sorted(maps.Keys(r.Serve))
-		p.Environ = append(p.Environ, proxyVariables(ProxyPort)...)
+		port := ProxyPort
+		if s.port != 0 {
+			port, p.Ports = s.port, []int{s.port}
+		}
+		p.Environ = append(p.Environ, proxyVariables(port)...)
 	}
 	if r.Kept != "" {
 		if p.Root != plan.Listed {
@@ -163,6 +167,7 @@ type resolver struct {
 	links     []plan.Link
 	missing   []string
 	watched   []string // protected names on which nothing can be mounted
+	port      int      // of the proxy, where the box has no network of its own
 }
 
 // cache is the folder that keeps what tools keep between the boxes of one
@@ -203,7 +208,8 @@ func (s *resolver) tooWide() error {
 	if s.request.State != "" && (covered(s.workspace, []string{s.request.State}) || covered(s.request.State, []string{s.workspace})) {
 		return fmt.Errorf("the workspace %s holds what Vogt keeps: start the box in the folder of a project", s.workspace)
 	}
-	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp"} {
+	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp",
+		"/System", "/Library", "/Applications", "/Users", "/Volumes", "/private", "/private/etc", "/private/tmp", "/private/var"} {
 		if s.workspace == name {
 			return fmt.Errorf("the workspace cannot be %s: start the box in the folder of a project", name)
 		}
@@ -276,6 +282,13 @@ var always = [...]string{
 	"~/.config/nuget", "~/.nuget/NuGet", "~/.config/stripe", "~/.config/heroku", "~/.config/netlify", "~/.config/configstore", "~/.wrangler", "~/.config/.wrangler", "~/.vercel", "~/.local/share/com.vercel.cli",
 	"~/.config/ngrok", "~/.config/linode-cli", "~/.config/flyctl", "~/.config/railway", "~/.railway", "~/.supabase", "~/.config/supabase", "~/.snowflake", "~/.databrickscfg", "~/.config/atuin", "~/.local/share/atuin",
 	"~/.config/opencode/auth.json", "~/.local/share/opencode/auth.json", "~/.aider.conf.yml", "~/.config/llm", "~/.config/anthropic", "~/.config/openai",
+	// Of macOS.
+	"~/Library/Keychains", "~/Library/Cookies", "~/Library/Safari", "~/Library/Mail", "~/Library/Messages", "~/Library/Calendars", "~/Library/Containers",
+	"~/Library/Group Containers", "~/Library/Mobile Documents", "~/Library/CloudStorage", "~/Library/Application Support/AddressBook",
+	"~/Library/Application Support/Google/Chrome", "~/Library/Application Support/Chromium", "~/Library/Application Support/Firefox",
+	"~/Library/Application Support/BraveSoftware", "~/Library/Application Support/Microsoft Edge", "~/Library/Application Support/Vivaldi",
+	"~/Library/Application Support/Arc", "~/Library/Application Support/Signal", "~/Library/Application Support/discord",
+	"~/Library/Application Support/Slack", "~/Library/Thunderbird", "~/.zsh_sessions", "~/.bash_sessions",
 	"~/Dropbox", "~/Nextcloud", "~/OneDrive", "~/.config/Signal", "~/.config/discord", "~/.config/Slack",
 }
 
@@ -361,6 +374,9 @@ func homesOf(home string) []string {
 // rootsOwn are the files and folders that only root can read.
 func rootsOwn(dir string) []string {
 	var out []string
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // /etc is a link on macOS
+	}
 	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // it cannot be read in the box either
@@ -395,7 +411,8 @@ func (s *resolver) guard(p *plan.Plan) error {
 			names = append(names, full)
 		}
 	}
-	seen, err := s.search(p.Write, false)
+	// What is hidden in every folder is hidden where nothing can be written, too.
+	seen, err := s.search(outermost(append(slices.Clone(p.Write), s.workspace)), false)
 	if err != nil {
 		return err
 	}
@@ -579,7 +596,7 @@ func environ(environ, list []string, home string) []string {
 		if slices.ContainsFunc(list, func(l string) bool {
 			prefix, star := strings.CutSuffix(l, "*")
 			return name == l || star && strings.HasPrefix(name, prefix)
-		}) && name != "HOME" && !strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "VOGT_") {
+		}) && name != "HOME" && !strings.HasSuffix(strings.ToLower(name), "_proxy") && !strings.HasPrefix(name, "LD_") && !strings.HasPrefix(name, "DYLD_") && !strings.HasPrefix(name, "VOGT_") {
 			out = append(out, e)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vogt/internal/execution/confine/plan"
+	"vogt/internal/execution/confine/seatbelt"
 )
 
 // tree is a home with a workspace in it.
@@ -213,5 +214,50 @@ func TestEnviron(t *testing.T) {
 	want := []string{"PATH=/bin", "LC_ALL=C", "LANG=C", "HOME=/home/u"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSeatbelt resolves the profiles that Vogt brings, and each becomes one of
+// macOS.
+func TestSeatbelt(t *testing.T) {
+	for _, name := range BuiltinNames() {
+		tr := newTree(t)
+		tr.repository("work")
+		tr.repository("work/a/nested")
+		tr.file("work/.env", "SECRET=1")
+		tr.dir(".ssh")
+		parse, _ := Builtin(name)
+		r := tr.request()
+		var err error
+		if r.Profile, err = parse(); err != nil {
+			t.Fatal(err)
+		}
+		p, _, err := Resolve(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Level, p.Private = plan.Seatbelt, "/private/tmp/box"
+		text, params, err := seatbelt.Profile(p)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if strings.Contains(text, tr.home) {
+			t.Errorf("%s: the home is in the text", name)
+		}
+		spelled := tr.home
+		if strings.HasPrefix(spelled, "/tmp/") || strings.HasPrefix(spelled, "/var/") {
+			spelled = "/private" + spelled
+		}
+		for _, tt := range []struct {
+			prefix, path string
+			want         bool
+		}{{"HIDDEN", "/.ssh", true}, {"HIDDEN", "/work/.env", true}, {"WRITE", "/work", name != "read"}, {"GUARDED", "/work/a/nested/.git/hooks", name != "read"}} {
+			if got := slices.ContainsFunc(params, func(p string) bool {
+				key, value, _ := strings.Cut(p, "=")
+				return strings.HasPrefix(key, tt.prefix) && value == spelled+tt.path
+			}); got != tt.want {
+				t.Errorf("%s: %s is a parameter %s: %v, want %v", name, tt.path, tt.prefix, got, tt.want)
+			}
+		}
 	}
 }

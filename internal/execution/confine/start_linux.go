@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -69,47 +68,6 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	return out, nil
 }
 
-// compare finds what a command has changed that it should not have, and puts
-// aside what it has planted.
-func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
-	after, err := look(append(s.watched, p.Guarded...))
-	if err != nil {
-		return nil, err
-	}
-	var out []Change
-	var failed []error
-	for _, name := range before.changes(after) {
-		if _, still := after[name]; !still && slices.Contains(s.missing, name) {
-			continue // the empty folder in the place of a missing name
-		}
-		c := Change{Path: name}
-		if slices.Contains(s.watched, name) {
-			// Nothing was mounted there, so that it is the box's work.
-			if c.Aside, err = restore(name, before[name], after); err != nil {
-				failed = append(failed, err)
-			}
-		}
-		out = append(out, c)
-	}
-	found, err := s.search(p.Write, true)
-	more, planting := planted(found.dirs, before, p.Guarded)
-	return append(out, more...), errors.Join(append(failed, err, planting)...)
-}
-
-// restore puts aside what stands in the place of a watched name, and makes the
-// link again that was there.
-func restore(name, was string, after snapshot) (aside string, err error) {
-	if _, there := after[name]; there {
-		if aside, err = putAside(name); err != nil {
-			return "", err
-		}
-	}
-	if target, link := strings.CutPrefix(was, linkDigest); link {
-		err = os.Symlink(target, name)
-	}
-	return aside, err
-}
-
 // reduced runs the command without namespaces, where there can be none.
 func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "vogt-box-")
@@ -127,44 +85,6 @@ func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
 	return start(helper, &r, wall, streams, nil)
-}
-
-// check refuses streams that would be a way out: what a folder or a device
-// leads to lies outside of the box.
-func (s Streams) check() error {
-	for i, f := range []*os.File{s.In, s.Out, s.Err} {
-		if f == nil {
-			continue
-		}
-		var st unix.Stat_t
-		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-			return &RefusedError{Reason: fmt.Sprintf("descriptor %d: %v", i, err)}
-		}
-		good := false
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFREG, unix.S_IFIFO:
-			good = true
-		case unix.S_IFCHR:
-			// The memory devices that a box has, and terminals.
-			good = unix.Major(st.Rdev) == 1 && slices.Contains([]uint32{3, 5, 7, 8, 9}, unix.Minor(st.Rdev)) || isTerminal(f)
-		case unix.S_IFSOCK:
-			// A connected stream between processes stays what it is; others can be
-			// connected anew, to anywhere on the machine.
-			domain, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN)
-			kind, kindErr := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_TYPE)
-			_, peerErr := unix.Getpeername(int(f.Fd()))
-			good = err == nil && kindErr == nil && peerErr == nil && domain == unix.AF_UNIX && kind == unix.SOCK_STREAM
-		}
-		if !good {
-			return &RefusedError{Reason: fmt.Sprintf("descriptor %d is no file, pipe or terminal, and would lead out of the box", i), Remedy: "pipe it through another program, as in: cat | vogt confine -- COMMAND"}
-		}
-	}
-	return nil
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // start starts the helper and waits for the end of the box.
@@ -188,9 +108,8 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	// The kernel ends the helper when the thread that made it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	signals := make(chan os.Signal, 32)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(signals)
+	passed := hear()
+	defer passed.stop()
 
 	cmd := exec.Command(helper)
 	cmd.Args = []string{"vogt-confine", plan.Argument}
@@ -209,20 +128,7 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	if err != nil {
 		return Outcome{}, cannotStart(helper, err)
 	}
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for {
-			select {
-			case s := <-signals:
-				if !p.Terminal || s != syscall.SIGINT && s != syscall.SIGQUIT {
-					_ = cmd.Process.Signal(s) // it has ended, if that fails
-				}
-			case <-done:
-				return
-			}
-		}
-	}()
+	passed.to(cmd.Process, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
 	report, listeners, err := converse(ours, p, serve, &served)
@@ -406,15 +312,4 @@ func sealed(data []byte) (*os.File, error) {
 		return nil, fmt.Errorf("seal the plan: %w", err)
 	}
 	return f, nil
-}
-
-// exitCode is the code of an ended process as a shell gives it.
-func exitCode(s *os.ProcessState) int {
-	if s == nil {
-		return 126
-	}
-	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal())
-	}
-	return s.ExitCode()
 }

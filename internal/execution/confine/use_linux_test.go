@@ -374,6 +374,25 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
+// TestSecrets hides what is secret in every folder of the workspace, in every
+// profile.
+func TestSecrets(t *testing.T) {
+	for _, name := range BuiltinNames() {
+		b := newBox(t)
+		b.outside("mkdir -p a/b; echo SECRET | tee .env a/.env a/b/.env.local >/dev/null; echo fine > .env.example; ln -s a/.env link; ln -s link .env.test")
+		parse, _ := Builtin(name)
+		p, err := parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.request.Profile = p
+		output, _, err := b.run("cat .env a/.env a/b/.env.local link .env.test .env.example; cp a/.env x; cat x")
+		if err != nil || strings.Contains(output, "SECRET") || !strings.Contains(output, "fine") {
+			t.Errorf("%s: %v\n%s", name, err, output)
+		}
+	}
+}
+
 // TestNames has names in the workspace that are no text.
 func TestNames(t *testing.T) {
 	b := newBox(t)

@@ -40,6 +40,9 @@ type Level string
 const (
 	Full    Level = "full"    // namespaces, mounts, Landlock, capabilities, seccomp
 	Reduced Level = "reduced" // no namespaces: Landlock, capabilities, seccomp
+	// Seatbelt is the box of macOS. No helper makes it: the starter applies a
+	// profile (package seatbelt).
+	Seatbelt Level = "seatbelt"
 )
 
 // Network says what of a network is in the box.
@@ -119,7 +122,7 @@ type Limits struct {
 
 // Encode returns the plan as it goes to the helper.
 func (p *Plan) Encode() ([]byte, error) {
-	if err := p.Check(); err != nil {
+	if err := p.helped(); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(p.each(bytesToText))
@@ -145,7 +148,7 @@ func Decode(r io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("the plan of the box is broken: %w", err)
 	}
 	p = p.each(textToBytes)
-	return &p, p.Check()
+	return &p, p.helped()
 }
 
 // each is the plan with all that may hold any bytes changed by f. JSON holds text
@@ -190,14 +193,22 @@ func textToBytes(s string) string {
 	return b.String()
 }
 
-// Check reports what a helper would not carry out.
+// helped reports what a helper would not carry out.
+func (p *Plan) helped() error {
+	if p.Level == Seatbelt {
+		return fmt.Errorf("level %s is not made by a helper", p.Level)
+	}
+	return p.Check()
+}
+
+// Check reports what is no plan.
 func (p *Plan) Check() error {
 	if p.Version != Version {
 		return fmt.Errorf("the plan of the box is of version %d and the helper of %d: install vogt and vogt-confine together", p.Version, Version)
 	}
 	switch {
-	case p.Level != Full && p.Level != Reduced:
-		return fmt.Errorf("level %q: want %s or %s", p.Level, Full, Reduced)
+	case p.Level != Full && p.Level != Reduced && p.Level != Seatbelt:
+		return fmt.Errorf("level %q: want %s, %s or %s", p.Level, Full, Reduced, Seatbelt)
 	case p.Root != Listed && p.Root != HostView:
 		return fmt.Errorf("root %q: want %s or %s", p.Root, Listed, HostView)
 	case p.Network != Offline && p.Network != Proxied && p.Network != Host:
@@ -252,4 +263,6 @@ type Report struct {
 	// Namespaces says that this machine does not give an ordinary user what a
 	// full box is made of.
 	Namespaces bool
+	// Lacks names what the plan asks for and this box does not hold.
+	Lacks []string `json:",omitempty"`
 }
