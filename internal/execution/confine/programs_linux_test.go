@@ -82,9 +82,9 @@ pytest-3 -q >out 2>&1 || cat out; grep -q '3 passed' out && echo fine`},
 // installed reports whether a program is where every home sees it: a test has a
 // home of its own, in which no toolchain is.
 func installed(program string) bool {
-	return slices.ContainsFunc([]string{"/usr/local/bin", "/usr/local/go/bin", "/usr/bin", "/bin"}, func(dir string) bool {
+	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		_, err := exec.LookPath(filepath.Join(dir, program))
-		return err == nil
+		return err == nil && (dir == "/bin" || strings.HasPrefix(dir, "/usr/"))
 	})
 }
 
