@@ -24,7 +24,7 @@ import (
 func newAgentCommand(e *env) *cobra.Command {
 	return newGroup("agent", "Enrol agents and look after them",
 		newAgentAddCommand(e), newAgentListCommand(e), newAgentShowCommand(e),
-		newAgentPauseCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentUserCommand(e),
+		newAgentPauseCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
 	)
 }
 

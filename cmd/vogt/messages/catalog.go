@@ -43,6 +43,7 @@ const (
 	HomeUndecided
 
 	// Boxes.
+	NoCommandToStart // agent
 	NoCommandToConfine
 	NoHome
 	AllowNeedsProxy // profile
@@ -216,6 +217,7 @@ var catalog = [keys][2]string{
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
 	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
+	NoCommandToStart:   {"no command is given: vogt agent start %s -- COMMAND", "kein Befehl angegeben: vogt agent start %s -- BEFEHL"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},

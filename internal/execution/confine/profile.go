@@ -178,7 +178,8 @@ var defaultText string
 
 // Builtin returns a profile that Vogt brings: default, which holds unless
 // another one is named; read, in which nothing of the workspace can be written;
-// and host, which shows the machine's tree without what is hidden.
+// host, which shows the machine's tree without what is hidden; and agent, for all
+// that an agent does, with a proxy and sockets of its own.
 func Builtin(name string) (func() (*Profile, error), bool) {
 	change, ok := map[string]func(*Profile){
 		"default": func(*Profile) {},
@@ -188,6 +189,9 @@ func Builtin(name string) (func() (*Profile, error), bool) {
 		},
 		"host": func(p *Profile) {
 			p.Root, p.Read = plan.HostView, nil
+		},
+		"agent": func(p *Profile) {
+			p.Network, p.Sockets = plan.Proxied, plan.OwnSockets
 		},
 	}[name]
 	if !ok {
@@ -203,4 +207,4 @@ func Builtin(name string) (func() (*Profile, error), bool) {
 }
 
 // BuiltinNames are the names of the profiles that Vogt brings.
-func BuiltinNames() []string { return []string{"default", "read", "host"} }
+func BuiltinNames() []string { return []string{"default", "read", "host", "agent"} }

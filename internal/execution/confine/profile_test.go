@@ -20,7 +20,11 @@ func TestBuiltin(t *testing.T) {
 		if err := p.check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if p.Network != plan.Offline || p.Sockets != plan.NoSockets || p.Reduced {
+		if name == "agent" {
+			if p.Network != plan.Proxied || len(p.Hosts) > 0 || p.Reduced {
+				t.Errorf("agent: net %s, hosts %q, reduced %v", p.Network, p.Hosts, p.Reduced)
+			}
+		} else if p.Network != plan.Offline || p.Sockets != plan.NoSockets || p.Reduced {
 			t.Errorf("%s: net %s, unix %s, reduced %v: want the strictest", name, p.Network, p.Sockets, p.Reduced)
 		}
 		if writes := len(p.Write) > 0; writes == (name == "read") {

@@ -31,7 +31,8 @@ type Request struct {
 	File      plan.File // what it has to be; the zero value is anything
 	Argv      []string  // with the program's name
 	Environ   []string
-	Terminal  bool // standard input is a terminal of this session
+	Variables []string // name=value for the box, besides those of Environ that the profile lets through
+	Terminal  bool     // standard input is a terminal of this session
 	// Level is the least that must hold. Empty is Full, or Reduced where the
 	// profile admits it and there can be no Full.
 	Level plan.Level
@@ -80,7 +81,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 		Version: plan.Version, Level: plan.Full, Root: r.Profile.Root, Home: s.home,
 		Network: r.Profile.Network, Sockets: r.Profile.Sockets, Host: "box",
 		Dir: dir, Program: r.Program, File: r.File, Argv: r.Argv, Terminal: r.Terminal,
-		Environ: environ(r.Environ, r.Profile.Environ, s.home),
+		Environ: append(environ(r.Environ, r.Profile.Environ, s.home), r.Variables...),
 		Limits: plan.Limits{
 			Memory: int64(r.Profile.Limits.Memory), Processes: r.Profile.Limits.Processes, Files: r.Profile.Limits.Files,
 			FileSize: int64(r.Profile.Limits.FileSize), CPU: r.Profile.Limits.CPU, Temporary: int64(r.Profile.Limits.Temporary),

@@ -386,6 +386,9 @@ func TestSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.request.Profile = p
+		if p.Network == plan.Proxied {
+			b.request.Serve = map[int]func(net.Listener){ProxyPort: func(l net.Listener) { _, _ = l.Accept() }} // nobody comes
+		}
 		output, _, err := b.run("cat .env a/.env a/b/.env.local link .env.test .env.example; cp a/.env x; cat x")
 		if err != nil || strings.Contains(output, "SECRET") || !strings.Contains(output, "fine") {
 			t.Errorf("%s: %v\n%s", name, err, output)

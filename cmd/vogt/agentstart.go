@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/client"
+	"vogt/internal/config"
+	"vogt/internal/execution"
+)
+
+func newAgentStartCommand(e *env) *cobra.Command {
+	var profile, workspace string
+	var allow []string
+	cmd := &cobra.Command{
+		Use:   "start NAME [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Start an agent in a box around all that it does",
+		Long: `Start an agent's program in a box: the workspace can be written, and a home of the
+agent's own, which stays between starts. Your home, your keys and other agents' are
+not there. It reaches the hosts that --allow names, by a proxy, and the authority, so
+that "vogt run" asks as this agent from within. What it starts ends with it.
+
+The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
+		Example: `  vogt agent start coder --allow api.example.com -- claude
+  vogt agent start coder -- bash`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return &usageError{text: e.text(messages.NoCommandToStart, args[0])}
+			}
+			box, err := e.agentBox(args[0], profile, workspace, allow)
+			if err != nil {
+				return err
+			}
+			x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
+			bound, err := x.Bind(args[1:], "")
+			if err != nil {
+				return err
+			}
+			defer bound.Close()
+			out, err := x.Run(cmd.Context(), bound)
+			if err == nil && out.Code != 0 {
+				err = withCode(out.Code, nil)
+			}
+			return err
+		}),
+	}
+	cmd.Flags().SetInterspersed(true)
+	cmd.Flags().StringVar(&profile, "profile", "agent", "the `NAME` of a profile")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
+	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the agent may reach: name, *.name or name:port")
+	return cmd
+}
+
+// agentBox is the box around an agent.
+func (e *env) agentBox(name, profile, workspace string, allow []string) (*execution.Box, error) {
+	paths, err := e.paths()
+	if err != nil {
+		return nil, err
+	}
+	file, err := home(paths).Agent(name)
+	if err != nil {
+		return nil, err
+	}
+	login, err := file.Load()
+	if err != nil {
+		if _, missing := os.Stat(home(paths).AgentFolder(name)); errors.Is(missing, fs.ErrNotExist) {
+			return nil, withCode(exitConfig, errors.New(e.text(messages.NoAgentHere, name)))
+		}
+		return nil, err
+	}
+	e.agent = name
+	port, relay, err := toAuthority(login.Authority)
+	if err != nil {
+		return nil, err
+	}
+	if relay == nil {
+		allow = append(allow, port)
+	}
+	box, err := e.newBox(profile, workspace, allow...)
+	if err != nil {
+		return nil, err
+	}
+	if relay != nil && box.Serve != nil {
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, err
+		}
+		box.Serve[n] = relay
+	}
+	if box.Kept, err = keptHome(paths, name, box.Home, login); err != nil {
+		return nil, withCode(exitCannotRun, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	box.Variables = []string{"VOGT_AGENT=" + name}
+	box.Profile.Read = append(box.Profile.Read, self)
+	return box, nil
+}
+
+// keptHome is the folder that stands in the place of the home for an agent, with
+// the agent's own identity in it.
+func keptHome(paths config.Paths, name, userHome string, login client.Login) (string, error) {
+	kept := filepath.Join(paths.Data, "agents", name, "home")
+	const below = ".config/vogt"
+	folder := filepath.Join(kept, below, "agents", name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	key, err := os.ReadFile(login.KeyPath)
+	if err != nil {
+		return "", fmt.Errorf("the key of the agent %s: %w", name, err)
+	}
+	have, err := os.ReadFile(filepath.Join(folder, "key"))
+	if err == nil && bytes.Equal(have, key) {
+		return kept, nil // the agent has been here, and keeps its own login
+	}
+	data, err := os.ReadFile(filepath.Join(home(paths).AgentFolder(name), "auth.json"))
+	if err != nil {
+		return "", err
+	}
+	var auth map[string]json.RawMessage
+	if err := json.Unmarshal(data, &auth); err != nil {
+		return "", err
+	}
+	// The path of the key as the agent will see it.
+	if auth["key_path"], err = json.Marshal(filepath.Join(userHome, below, "agents", name, "key")); err != nil {
+		return "", err
+	}
+	if data, err = json.Marshal(auth); err != nil {
+		return "", err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{
+		{filepath.Join(folder, "auth.json"), data},
+		{filepath.Join(folder, "key"), key}, // last: it says that the rest is there
+	} {
+		if err := os.WriteFile(f.name, f.data, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return kept, nil
+}
+
+// toAuthority is how a box reaches the authority: by a port of its own that is
+// relayed, for one on this machine; else by the host that the proxy has to let
+// through.
+func toAuthority(address string) (hostOrPort string, relay func(net.Listener), err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", nil, err
+	}
+	host, port := u.Hostname(), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && !strings.HasSuffix(host, ".localhost") && !(ip != nil && ip.IsLoopback()) {
+		return host + ":" + port, nil, nil
+	}
+	target := net.JoinHostPort("127.0.0.1", port)
+	return port, func(l net.Listener) { relayTo(l, target) }, nil
+}
+
+// maxRelayed is how many connections of a box to the authority there can be at a
+// time.
+const maxRelayed = 64
+
+// relayTo passes connections on until the listener is closed.
+func relayTo(l net.Listener, target string) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	slots := make(chan struct{}, maxRelayed)
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			return
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			defer from.Close()
+			to, err := net.Dial("tcp", target)
+			if err != nil {
+				return // the client sees the end of the connection
+			}
+			defer to.Close()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = io.Copy(to, from)
+				if t, ok := to.(*net.TCPConn); ok {
+					_ = t.CloseWrite()
+				}
+			}()
+			_, _ = io.Copy(from, to)
+			from.Close() // ends the other direction
+			<-done
+		})
+	}
+}
