@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -118,17 +119,24 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 // the agent's own identity in it.
 func keptHome(paths config.Paths, name, userHome string, login client.Login) (string, error) {
 	kept := filepath.Join(paths.Data, "agents", name, "home")
-	const below = ".config/vogt"
-	folder := filepath.Join(kept, below, "agents", name)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(kept, 0o700); err != nil {
 		return "", err
+	}
+	// The agent writes in it: what it has made of a path is followed within it only.
+	root, err := os.OpenRoot(kept)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	folder := filepath.Join(".config", "vogt", "agents", name)
+	if err := root.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("the home %s of the agent: %w", kept, err)
 	}
 	key, err := os.ReadFile(login.KeyPath)
 	if err != nil {
 		return "", fmt.Errorf("the key of the agent %s: %w", name, err)
 	}
-	have, err := os.ReadFile(filepath.Join(folder, "key"))
-	if err == nil && bytes.Equal(have, key) {
+	if holds(root, filepath.Join(folder, "key"), key) {
 		return kept, nil // the agent has been here, and keeps its own login
 	}
 	data, err := os.ReadFile(filepath.Join(home(paths).AgentFolder(name), "auth.json"))
@@ -140,7 +148,7 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 		return "", err
 	}
 	// The path of the key as the agent will see it.
-	if auth["key_path"], err = json.Marshal(filepath.Join(userHome, below, "agents", name, "key")); err != nil {
+	if auth["key_path"], err = json.Marshal(filepath.Join(userHome, folder, "key")); err != nil {
 		return "", err
 	}
 	if data, err = json.Marshal(auth); err != nil {
@@ -153,11 +161,39 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 		{filepath.Join(folder, "auth.json"), data},
 		{filepath.Join(folder, "key"), key}, // last: it says that the rest is there
 	} {
-		if err := os.WriteFile(f.name, f.data, 0o600); err != nil {
-			return "", err
+		if err := putAnew(root, f.name, f.data); err != nil {
+			return "", fmt.Errorf("the home %s of the agent: %w", kept, err)
 		}
 	}
 	return kept, nil
+}
+
+// holds reports whether a file has these bytes. It waits for no pipe.
+func holds(root *os.Root, name string, want []byte) bool {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	have, err := io.ReadAll(io.LimitReader(f, int64(len(want))+1))
+	return err == nil && bytes.Equal(have, want)
+}
+
+// putAnew puts a file in the place of whatever has its name.
+func putAnew(root *os.Root, name string, data []byte) error {
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // toAuthority is how a box reaches the authority: by a port of its own that is
