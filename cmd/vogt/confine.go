@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 	box.Said = func(out confine.Outcome) {
 		said(out)
 		switch {
-		case !explain:
+		case !explain || out.Report.Level == "": // no box stood
 		case out.Report.Level == plan.Seatbelt:
 			fmt.Fprintf(e.stderr, "vogt: box: %s, without %s, profile %s\n", out.Report.Level, strings.Join(out.Report.Lacks, ", "), box.Profile.Name)
 		default:
@@ -170,6 +171,9 @@ func (e *env) boxEnded(out confine.Outcome) {
 	}
 	if out.Report.Level == plan.Seatbelt {
 		e.say(messages.SeatbeltBox)
+	}
+	for _, c := range out.Earlier {
+		e.say(messages.LeftEarlier, terminal.Visible(c.Path), terminal.Visible(filepath.Base(cmp.Or(c.Aside, c.Path))))
 	}
 	for _, c := range out.Changed {
 		if c.Aside == "" {

@@ -47,15 +47,15 @@ func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 		Program: b.program.found, File: file, Argv: b.argv, Environ: attr.Env,
 		Terminal: term.IsTerminal(int(attr.Files[0].Fd())),
 	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]})
+	if x.Said != nil {
+		x.Said(out)
+	}
 	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
 		text := refused.Reason
 		if refused.Remedy != "" {
 			text += "; what helps: " + refused.Remedy
 		}
 		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: errors.New(text)}
-	}
-	if x.Said != nil {
-		x.Said(out)
 	}
 	if err != nil {
 		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: err}

@@ -53,6 +53,7 @@ const (
 	SeatbeltBox
 	ProtectedChanged // path
 	PutAside         // path, new name
+	LeftEarlier      // path, name now
 	BadProfileName   // name
 	NoProfile        // name, file, names that there are
 
@@ -227,6 +228,7 @@ var catalog = [keys][2]string{
 	SeatbeltBox:        {"this was a box of Seatbelt, which was never tested on macOS: do not rely on it", "das war eine Box von Seatbelt, die auf macOS nie erprobt wurde: verlass dich nicht darauf"},
 	ProtectedChanged:   {"%s is protected, and not what it was before the command; look at it before you use the folder again", "%s ist geschützt und nicht mehr, was es vor dem Befehl war; sieh es dir an, bevor du den Ordner wieder verwendest"},
 	PutAside:           {"the command has planted %s, which git would obey; it is now %s", "der Befehl hat %s hinterlassen, was git befolgen würde; es heißt jetzt %s"},
+	LeftEarlier:        {"a box that was killed has changed %s, which is now %s; look at it before you use the folder again", "eine Box, die abgebrochen wurde, hat %s verändert; es heißt jetzt %s; sieh es dir an, bevor du den Ordner wieder verwendest"},
 	BadProfileName:     {"profile %q: want a name, not a path", "Profil %q: erwartet wird ein Name, kein Pfad"},
 	NoProfile:          {"there is no profile %q: neither is there a file %s, nor does Vogt bring it; it brings %s", "es gibt kein Profil %q: weder eine Datei %s noch bringt Vogt es mit; mitgebracht werden %s"},
 	ReadEmpty:          {"the line is empty: vogt read -- LINE", "die Zeile ist leer: vogt read -- ZEILE"},

@@ -14,6 +14,7 @@ type Outcome struct {
 	Code    int // exit code of the command, or 128+n when signal n ended it
 	Report  plan.Report
 	Changed []Change // protected files that are not what they were
+	Earlier []Change // those of boxes whose starter was killed, found before this one
 	Late    bool     // the box was ended because its time was up
 }
 

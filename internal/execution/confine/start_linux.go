@@ -37,18 +37,24 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
 	defer held.release()
+	earlier := held.settle(r.Profile)
 	s := &resolver{request: r, profile: r.Profile}
 	p, missing, err := s.resolve()
 	if err == nil {
 		err = held.place(missing, append(slices.Clip(p.Guarded), p.Pinned...))
 	}
 	if err != nil {
-		return Outcome{}, &RefusedError{Reason: err.Error()}
+		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
 	}
 	before, err := look(append(s.watched, p.Guarded...))
 	if err != nil {
-		return Outcome{}, &RefusedError{Reason: err.Error()}
+		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
 	}
+	owed, err := held.owe(p, s, before)
+	if err != nil {
+		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
+	}
+	defer owed.paid()
 	var out Outcome
 	wall := time.Duration(r.Profile.Limits.Wall) * time.Second
 	if r.Level == plan.Reduced {
@@ -59,13 +65,15 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 			out, err = reduced(helper, p, wall, streams)
 		}
 	}
-	if err != nil {
-		return out, err
+	out.Earlier = earlier
+	if _, refused := errors.AsType[*RefusedError](err); refused {
+		return out, err // nothing was started
 	}
+	ended := err
 	if out.Changed, err = s.compare(p, before); err != nil {
-		return out, fmt.Errorf("the protected files cannot be compared: %w", err)
+		return out, errors.Join(ended, fmt.Errorf("the protected files cannot be compared: %w", err))
 	}
-	return out, nil
+	return out, ended
 }
 
 // reduced runs the command without namespaces, where there can be none.
