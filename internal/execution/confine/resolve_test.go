@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,6 +233,7 @@ func TestSeatbelt(t *testing.T) {
 		if r.Profile, err = parse(); err != nil {
 			t.Fatal(err)
 		}
+		r.Serve = map[int]func(net.Listener){ProxyPort: func(net.Listener) {}}
 		p, _, err := Resolve(r)
 		if err != nil {
 			t.Fatal(err)
