@@ -380,7 +380,7 @@ func (e *env) forget(p api.Principal) error {
 	if l, err := file.Load(); err != nil || l.Email != p.Email {
 		return nil
 	}
-	return os.RemoveAll(home(paths).AgentFolder(p.Name))
+	return errors.Join(os.RemoveAll(home(paths).AgentFolder(p.Name)), forgetKept(paths, p.Name))
 }
 
 func newAgentRotateCommand(e *env) *cobra.Command {

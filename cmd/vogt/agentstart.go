@@ -40,7 +40,10 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
   vogt agent start coder -- bash`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case dash == 0:
+				return &usageError{text: e.text(messages.NoAgentToStart)}
+			case len(args) < 2:
 				return &usageError{text: e.text(messages.NoCommandToStart, args[0])}
 			}
 			box, err := e.agentBox(args[0], profile, workspace, allow)
@@ -48,7 +51,11 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 				return err
 			}
 			x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
-			bound, err := x.Bind(args[1:], "")
+			start := "" // where this process is
+			if workspace != "" {
+				start = box.Workspace
+			}
+			bound, err := x.Bind(args[1:], start)
 			if err != nil {
 				return err
 			}
@@ -96,10 +103,16 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 	if err != nil {
 		return nil, err
 	}
-	if relay != nil && box.Serve != nil {
+	if box.Serve == nil {
+		return nil, withCode(exitConfig, errors.New(e.text(messages.NoWayToAuthority, profile)))
+	}
+	if relay != nil {
 		n, err := strconv.Atoi(port)
 		if err != nil {
 			return nil, err
+		}
+		if box.Serve[n] != nil {
+			return nil, withCode(exitConfig, errors.New(e.text(messages.PortOfProxy, n)))
 		}
 		box.Serve[n] = relay
 	}
@@ -136,7 +149,7 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 	if err != nil {
 		return "", fmt.Errorf("the key of the agent %s: %w", name, err)
 	}
-	if holds(root, filepath.Join(folder, "key"), key) {
+	if holds(root, filepath.Join(folder, "key"), key) && holds(root, filepath.Join(folder, "authority"), []byte(login.Authority)) {
 		return kept, nil // the agent has been here, and keeps its own login
 	}
 	data, err := os.ReadFile(filepath.Join(home(paths).AgentFolder(name), "auth.json"))
@@ -159,6 +172,7 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 		data []byte
 	}{
 		{filepath.Join(folder, "auth.json"), data},
+		{filepath.Join(folder, "authority"), []byte(login.Authority)},
 		{filepath.Join(folder, "key"), key}, // last: it says that the rest is there
 	} {
 		if err := putAnew(root, f.name, f.data); err != nil {
@@ -166,6 +180,20 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 		}
 	}
 	return kept, nil
+}
+
+// forgetKept deletes the identity in the home that was kept for an agent. The rest
+// of that home stays.
+func forgetKept(paths config.Paths, name string) error {
+	root, err := os.OpenRoot(filepath.Join(paths.Data, "agents", name, "home"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(filepath.Join(".config", "vogt"))
 }
 
 // holds reports whether a file has these bytes. It waits for no pipe.

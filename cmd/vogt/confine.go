@@ -76,7 +76,11 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 		}
 	}
 	x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
-	bound, err := x.Bind(args, "")
+	start := "" // where this process is
+	if workspace != "" {
+		start = box.Workspace
+	}
+	bound, err := x.Bind(args, start)
 	if err != nil {
 		return err
 	}
@@ -124,7 +128,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	if err != nil {
 		return nil, err
 	}
-	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Said: e.boxEnded}
+	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.Data, paths.State}, Said: e.boxEnded}
 	if p.Network == plan.Proxied {
 		serve, err := e.proxy(p, filepath.Join(paths.Data, "egress.jsonl"))
 		if err != nil {

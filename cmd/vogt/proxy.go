@@ -33,12 +33,21 @@ func (e *env) proxy(p *confine.Profile, record string) (func(net.Listener), erro
 	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
 		return nil, err
 	}
+	if st, err := os.Stat(record); err == nil && st.Size() > maxRecord {
+		if err := os.Rename(record, record+".1"); err != nil {
+			return nil, err
+		}
+	}
 	file, err := os.OpenFile(record, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	audit := &egressRecord{file: file, refused: func(r egress.Record) {
-		e.say(messages.HostRefused, terminal.Visible(r.Host), r.Port, r.Reason)
+		where := net.JoinHostPort(terminal.Visible(r.Host), strconv.Itoa(int(r.Port)))
+		if r.Host == "" {
+			where = "?" // it could not be read
+		}
+		e.say(messages.HostRefused, where, r.Reason)
 	}}
 	proxy, err := egress.New(egress.Config{
 		Identity: egress.Identity{Agent: e.agent, Command: "confine " + p.Name},
@@ -53,6 +62,13 @@ func (e *env) proxy(p *confine.Profile, record string) (func(net.Listener), erro
 		_ = proxy.Serve(context.Background(), l) // it ends when the box does
 	}, nil
 }
+
+// maxRecord is from when on a record of connections is put aside as the older one,
+// in bytes, and maxRefused how many refused connections of a box are recorded.
+const (
+	maxRecord  = 32 << 20
+	maxRefused = 10_000
+)
 
 // hostRule reads a host of a profile: name, *.name or name:port.
 func hostRule(text string) (egress.Rule, error) {
@@ -72,6 +88,7 @@ type egressRecord struct {
 	mu      sync.Mutex
 	file    *os.File
 	told    map[string]bool
+	count   int // of refused connections
 	refused func(egress.Record)
 }
 
@@ -80,11 +97,13 @@ func (a *egressRecord) Begin(r egress.Record) error { return a.write("begin", r)
 
 // End implements egress.Audit.
 func (a *egressRecord) End(r egress.Record) {
-	_ = a.write("end", r) // what was permitted is on record by Begin
 	if r.Verdict != egress.Refused {
+		_ = a.write("end", r) // what was permitted is on record by Begin
 		return
 	}
 	a.mu.Lock()
+	a.count++
+	recorded := a.count <= maxRefused
 	key := fmt.Sprint(r.Host, r.Port, r.Reason)
 	told := a.told[key]
 	if a.told == nil {
@@ -96,6 +115,9 @@ func (a *egressRecord) End(r egress.Record) {
 		told = true
 	}
 	a.mu.Unlock()
+	if recorded {
+		_ = a.write("end", r)
+	}
 	if !told {
 		a.refused(r)
 	}

@@ -44,10 +44,13 @@ const (
 
 	// Boxes.
 	NoCommandToStart // agent
+	NoAgentToStart
+	NoWayToAuthority // profile
+	PortOfProxy      // port
 	NoCommandToConfine
 	NoHome
 	AllowNeedsProxy // profile
-	HostRefused     // host, port, reason
+	HostRefused     // host and port, reason
 	BoxLate
 	ReducedBox
 	SeatbeltBox
@@ -219,10 +222,13 @@ var catalog = [keys][2]string{
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
 	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
 	NoCommandToStart:   {"no command is given: vogt agent start %s -- COMMAND", "kein Befehl angegeben: vogt agent start %s -- BEFEHL"},
+	NoAgentToStart:     {"no agent is named: vogt agent start NAME -- COMMAND", "kein Agent genannt: vogt agent start NAME -- BEFEHL"},
+	NoWayToAuthority:   {"the agent could not reach the authority: the profile %s, or .vogt/confine.toml of the workspace, has no net = \"proxy\"", "der Agent könnte die Autorität nicht erreichen: Das Profil %s oder .vogt/confine.toml im Ordner hat kein net = \"proxy\""},
+	PortOfProxy:        {"the authority listens on port %d, which in a box is the proxy's: let it listen on another one", "die Autorität lauscht auf Port %d, der in einer Box dem Proxy gehört: lass sie auf einem anderen lauschen"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
-	HostRefused:        {"the box may not reach %s:%d: %s", "die Box darf %s:%d nicht erreichen: %s"},
+	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
 	SeatbeltBox:        {"this was a box of Seatbelt, which was never tested on macOS: do not rely on it", "das war eine Box von Seatbelt, die auf macOS nie erprobt wurde: verlass dich nicht darauf"},

@@ -46,6 +46,9 @@ type Request struct {
 	// them. Each is called once, in a goroutine of its own, and must return when
 	// its listener is closed.
 	Serve map[int]func(net.Listener)
+	// Secret are folders that no box may see, besides those that are always hidden:
+	// where the starter keeps its own.
+	Secret []string
 	// Own are folders that the box may write as well, such as the state of an
 	// agent.
 	Own []string
@@ -206,8 +209,11 @@ func (s *resolver) tooWide() error {
 			}
 		}
 	}
-	if s.request.State != "" && (covered(s.workspace, []string{s.request.State}) || covered(s.request.State, []string{s.workspace})) {
-		return fmt.Errorf("the workspace %s holds what Vogt keeps: start the box in the folder of a project", s.workspace)
+	for _, name := range s.secrets() {
+		real, err := filepath.EvalSymlinks(name)
+		if err == nil && (covered(s.workspace, []string{real}) || covered(real, []string{s.workspace})) {
+			return fmt.Errorf("the workspace %s is, holds or lies in %s, which no box may see: start the box in the folder of a project", s.workspace, name)
+		}
 	}
 	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp",
 		"/System", "/Library", "/Applications", "/Users", "/Volumes", "/private", "/private/etc", "/private/tmp", "/private/var"} {
@@ -297,11 +303,10 @@ var always = [...]string{
 // link, what it leads to.
 func (s *resolver) hidden() ([]string, error) {
 	var names []string
-	for _, home := range s.homes {
-		for _, name := range always {
-			if s.request.Kept == "" || home != s.home {
-				names = append(names, path.Join(home, name[2:]))
-			}
+	for _, name := range s.secrets() {
+		// With a home of its own, what is in it is the agent's.
+		if s.request.Kept == "" || !within(name, s.home) {
+			names = append(names, name)
 		}
 	}
 	for _, name := range s.profile.Hidden {
@@ -333,6 +338,20 @@ func (s *resolver) hidden() ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// secrets are the places that no box may see, by whatever profile.
+func (s *resolver) secrets() []string {
+	names := slices.Clone(s.request.Secret)
+	if s.request.State != "" {
+		names = append(names, s.request.State)
+	}
+	for _, home := range s.homes {
+		for _, name := range always {
+			names = append(names, path.Join(home, name[2:]))
+		}
+	}
+	return names
 }
 
 // hide is what a name to be hidden leads to, or empty if that is nothing. Whoever
