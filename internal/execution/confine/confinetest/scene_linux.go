@@ -66,7 +66,7 @@ func newSceneIn(t testing.TB, base string) *Scene {
 		t.Fatal(err)
 	}
 	s := &Scene{Dir: dir, Home: filepath.Join(dir, "home"), Outside: filepath.Join(dir, "outside"), Link: filepath.Join(dir, "link")}
-	s.Workspace = filepath.Join(s.Home, "work")
+	s.Workspace = filepath.Join(s.Home, "project")
 	s.values = map[string]string{
 		"scene": s.Dir, "home": s.Home, "ws": s.Workspace, "link": s.Link, "outside": s.Outside, "probe": Program(t, probePackage),
 		"id": filepath.Base(s.Dir), "gifts": os.Getenv(giftsVariable), "self": fmt.Sprint(os.Getpid()), "cgroup": cgroup(), "disk": disk(),
@@ -123,31 +123,31 @@ func content(dir string) map[string]string {
 		}
 	}
 	out := map[string]string{
-		"home/.ssh/id":                          marker + " id\n",
-		"home/.netrc":                           marker + " netrc\n",
-		"home/.bashrc":                          "# bashrc\n",
-		"home/.profile":                         "# profile\n",
-		"home/.cache/":                          "",
-		"outside/file":                          "outside\n",
-		"outside/secret":                        marker + " outside\n",
-		"outside/folder/":                       "",
-		"outside/run/":                          "",
-		"home/work/main.go":                     "package main\n",
-		"home/work/other.go":                    "package main\n",
-		"home/work/.env":                        marker + " env\n",
-		"home/work/.envrc":                      "# envrc\n",
-		"home/work/.vscode/tasks.json":          "{}\n",
-		"home/work/folder/":                     "",
-		"home/work/.githooks/":                  "",
-		"home/work/bare/":                       "",
-		"home/work/wt/.git":                     "gitdir: " + dir + "/home/work/.git/worktrees/wt\n",
-		"home/work/wt/file":                     "in a worktree\n",
-		"home/work/.git/worktrees/wt/HEAD":      "ref: refs/heads/wt\n",
-		"home/work/.git/worktrees/wt/commondir": "../..\n",
-		"home/work/.git/worktrees/wt/gitdir":    dir + "/home/work/wt/.git\n",
-		"home/work/planted/config":              "[core]\n",
+		"home/.ssh/id":                             marker + " id\n",
+		"home/.netrc":                              marker + " netrc\n",
+		"home/.bashrc":                             "# bashrc\n",
+		"home/.profile":                            "# profile\n",
+		"home/.cache/":                             "",
+		"outside/file":                             "outside\n",
+		"outside/secret":                           marker + " outside\n",
+		"outside/folder/":                          "",
+		"outside/run/":                             "",
+		"home/project/main.go":                     "package main\n",
+		"home/project/other.go":                    "package main\n",
+		"home/project/.env":                        marker + " env\n",
+		"home/project/.envrc":                      "# envrc\n",
+		"home/project/.vscode/tasks.json":          "{}\n",
+		"home/project/folder/":                     "",
+		"home/project/.githooks/":                  "",
+		"home/project/bare/":                       "",
+		"home/project/wt/.git":                     "gitdir: " + dir + "/home/project/.git/worktrees/wt\n",
+		"home/project/wt/file":                     "in a worktree\n",
+		"home/project/.git/worktrees/wt/HEAD":      "ref: refs/heads/wt\n",
+		"home/project/.git/worktrees/wt/commondir": "../..\n",
+		"home/project/.git/worktrees/wt/gitdir":    dir + "/home/project/wt/.git\n",
+		"home/project/planted/config":              "[core]\n",
 	}
-	for _, at := range []string{"home/work/.git", "home/work/a/b/.git"} {
+	for _, at := range []string{"home/project/.git", "home/project/a/b/.git"} {
 		for name, text := range repository(at) {
 			out[name] = text
 		}

@@ -79,12 +79,12 @@ func scene(ctx context.Context, dir string) (s attempt.Scene, end func(), err er
 	}
 	secret := rand.Text()
 	s = attempt.Scene{
-		Home: filepath.Join(dir, "home"), Workspace: filepath.Join(dir, "home", "work"), Outside: filepath.Join(dir, "outside"),
+		Home: filepath.Join(dir, "home"), Workspace: filepath.Join(dir, "home", "project"), Outside: filepath.Join(dir, "outside"),
 		Socket: filepath.Join(dir, "home", "s"), Abstract: "vogt-trial-" + secret, Variable: variable, Secret: secret,
 	}
 	for name, text := range map[string]string{
 		"home/.ssh/id": secret, "outside/file": secret,
-		"home/work/.git/HEAD": "ref: refs/heads/main\n", "home/work/.git/config": "[core]\n", "home/work/.git/hooks/none": "",
+		"home/project/.git/HEAD": "ref: refs/heads/main\n", "home/project/.git/config": "[core]\n", "home/project/.git/hooks/none": "",
 	} {
 		full := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
