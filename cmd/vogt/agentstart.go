@@ -50,21 +50,7 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 			if err != nil {
 				return err
 			}
-			x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
-			start := "" // where this process is
-			if workspace != "" {
-				start = box.Workspace
-			}
-			bound, err := x.Bind(args[1:], start)
-			if err != nil {
-				return err
-			}
-			defer bound.Close()
-			out, err := x.Run(cmd.Context(), bound)
-			if err == nil && out.Code != 0 {
-				err = withCode(out.Code, nil)
-			}
-			return err
+			return e.runIn(cmd.Context(), box, args[1:], workspace)
 		}),
 	}
 	cmd.Flags().SetInterspersed(true)

@@ -75,8 +75,14 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 			fmt.Fprintf(e.stderr, "vogt: box: %s, Landlock %d, seccomp filter %s, profile %s\n", out.Report.Level, out.Report.Landlock, out.Report.Filter, box.Profile.Name)
 		}
 	}
+	return e.runIn(ctx, box, args, workspace)
+}
+
+// runIn runs a command in a box, without asking: where this process is, or in the
+// workspace if one was named.
+func (e *env) runIn(ctx context.Context, box *execution.Box, args []string, workspace string) error {
 	x := execution.Executor{Environ: e.environ, Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Box: box}
-	start := "" // where this process is
+	start := ""
 	if workspace != "" {
 		start = box.Workspace
 	}
@@ -128,7 +134,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	if err != nil {
 		return nil, err
 	}
-	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.Data, paths.State}, Said: e.boxEnded}
+	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.State}, Said: e.boxEnded}
 	if p.Network == plan.Proxied {
 		serve, err := e.proxy(p, filepath.Join(paths.Data, "egress.jsonl"))
 		if err != nil {
