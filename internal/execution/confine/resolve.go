@@ -450,8 +450,8 @@ func (s *resolver) guard(p *plan.Plan) error {
 	names = append(names, seen.links...)
 	for _, dir := range seen.dirs {
 		names = append(names, gitFiles(dir)...)
-		names = append(names, s.named(dir)...)
 	}
+	names = append(names, s.namedFiles(seen.dirs)...)
 	slices.Sort(names)
 	pins := map[string]bool{}
 	for _, name := range slices.Compact(names) {

@@ -123,47 +123,72 @@ func gitFiles(dir string) []string {
 	return out
 }
 
-// named are the files that a repository's settings name as hooks or as further
-// settings. The user's own settings may do so too.
-func (s *resolver) named(dir string) []string {
-	var out []string
-	top := filepath.Dir(dir) // of the worktree, if the repository is .git
-	for _, config := range []string{filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"), filepath.Join(s.home, ".gitconfig"), filepath.Join(s.home, ".config/git/config")} {
-		data, err := readSmall(config)
-		if err != nil {
-			continue
-		}
-		section := ""
-		for line := range strings.Lines(string(data)) {
+// named is a path that settings of git name as hooks or as further settings.
+type named struct {
+	path  string
+	hooks bool // relative to the top of the worktree; else to the file of the settings
+}
+
+// readNamed reads what a file of settings names.
+func readNamed(config string) []named {
+	data, err := readSmall(config)
+	if err != nil {
+		return nil
+	}
+	var out []named
+	section := ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section, line, _ = strings.Cut(line[1:], "]")
+			section, _, _ = strings.Cut(strings.ToLower(section), " ")
 			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "[") {
-				section, line, _ = strings.Cut(line[1:], "]")
-				section, _, _ = strings.Cut(strings.ToLower(section), " ")
-				line = strings.TrimSpace(line)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)
+		switch {
+		case value == "":
+		case section == "core" && key == "hookspath":
+			out = append(out, named{value, true})
+		case (section == "include" || section == "includeif") && key == "path":
+			out = append(out, named{value, false})
+		}
+	}
+	return out
+}
+
+// namedFiles are the files that the settings of repositories, and the user's own
+// for each of them, name as hooks or as further settings.
+func (s *resolver) namedFiles(dirs []string) []string {
+	var out []string
+	add := func(config, dir string, list []named) {
+		for _, n := range list {
+			base := filepath.Dir(config)
+			if n.hooks {
+				base = filepath.Dir(dir) // of the worktree, if the repository is .git
 			}
-			key, value, ok := strings.Cut(line, "=")
-			if !ok {
-				continue
-			}
-			key, value = strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)
-			base := ""
 			switch {
-			case section == "core" && key == "hookspath":
-				base = top
-			case (section == "include" || section == "includeif") && key == "path":
-				base = filepath.Dir(config)
+			case strings.HasPrefix(n.path, "~/"):
+				out = append(out, filepath.Join(s.home, n.path[2:]))
+			case filepath.IsAbs(n.path):
+				out = append(out, filepath.Clean(n.path))
 			default:
-				continue
+				out = append(out, filepath.Join(base, n.path))
 			}
-			switch {
-			case value == "":
-				continue
-			case strings.HasPrefix(value, "~/"):
-				value = filepath.Join(s.home, value[2:])
-			case !filepath.IsAbs(value):
-				value = filepath.Join(base, value)
-			}
-			out = append(out, filepath.Clean(value))
+		}
+	}
+	users := map[string][]named{}
+	for _, name := range []string{".gitconfig", ".config/git/config"} {
+		config := filepath.Join(s.home, name)
+		users[config] = readNamed(config)
+	}
+	for _, dir := range dirs {
+		for _, name := range []string{"config", "config.worktree"} {
+			config := filepath.Join(dir, name)
+			add(config, dir, readNamed(config))
+		}
+		for config, list := range users {
+			add(config, dir, list)
 		}
 	}
 	return out
