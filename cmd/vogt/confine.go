@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -119,7 +116,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	if workspace, err = canonical(workspace); err != nil {
 		return nil, withCode(exitCannotRun, err)
 	}
-	if p, err = narrowed(p, filepath.Join(workspace, ".vogt", "confine.toml")); err != nil {
+	if p, err = p.In(workspace); err != nil {
 		return nil, withCode(exitConfig, err)
 	}
 	home := e.getenv("HOME")
@@ -143,32 +140,6 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 		box.Serve = map[int]func(net.Listener){confine.ProxyPort: serve}
 	}
 	return box, nil
-}
-
-// maxNarrowing is the limit of what a workspace says about its box, in bytes.
-const maxNarrowing = 64 << 10
-
-// narrowed is the profile with what the workspace takes away.
-func narrowed(p *confine.Profile, file string) (*confine.Profile, error) {
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return p, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxNarrowing+1))
-	if err == nil && len(text) > maxNarrowing {
-		err = fmt.Errorf("it is longer than %d bytes", maxNarrowing)
-	}
-	if err == nil {
-		p, err = p.Narrowed(string(text))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return p, nil
 }
 
 // boxEnded says what a person has to know about a box that has ended.

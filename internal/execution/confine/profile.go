@@ -5,10 +5,14 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/BurntSushi/toml"
 
@@ -137,6 +141,23 @@ func (p *Profile) Digest() string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// In returns the profile for a workspace: with what its file .vogt/confine.toml
+// takes away, if there is one.
+func (p *Profile) In(workspace string) (*Profile, error) {
+	file := filepath.Join(workspace, ".vogt", "confine.toml")
+	text, err := readSmall(file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return p, nil
+	}
+	if err == nil {
+		p, err = p.Narrowed(string(text))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
 }
 
 // Narrowed returns the profile with what a file of the workspace says: it may
