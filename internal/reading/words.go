@@ -84,11 +84,11 @@ func (w *walker) word(word *syntax.Word, s *scope, e *expanded) {
 		e.offsets = append(e.offsets, s.at(word.Pos()))
 		return
 	}
-	if hasBrace(word) {
+	if open := openBraces(word); open > 0 {
 		if w.steps >= maxSteps {
 			return
 		}
-		if openBraces(word) > maxOpenBraces {
+		if open > maxOpenBraces {
 			// Taking them apart needs time that grows with the square.
 			w.opaque(s.at(word.Pos()), "braces", "the word has more braces than are read")
 			w.one(word, s, e, false)
@@ -643,16 +643,6 @@ func openBraces(word *syntax.Word) int {
 		}
 	}
 	return n
-}
-
-// hasBrace reports whether a word may be a brace expansion.
-func hasBrace(word *syntax.Word) bool {
-	for _, p := range word.Parts {
-		if lit, ok := p.(*syntax.Lit); ok && strings.IndexByte(lit.Value, '{') >= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // braces expands {a,b} and {1..3}. A word that would give too many is opaque.
