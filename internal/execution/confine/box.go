@@ -22,8 +22,6 @@ type Outcome struct {
 type RefusedError struct {
 	Reason string
 	Remedy string
-	// Command says that the box stands and the command cannot be started.
-	Command bool
 
 	namespaces bool // this machine does not let a user have them
 }

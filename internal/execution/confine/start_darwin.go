@@ -146,11 +146,11 @@ func program(p *plan.Plan) error {
 	err := unix.Stat(p.Program, &st)
 	switch {
 	case err != nil:
-		return &RefusedError{Reason: fmt.Sprintf("%s cannot be started: %v", p.Program, err), Command: true}
+		return &RefusedError{Reason: fmt.Sprintf("%s cannot be started: %v", p.Program, err)}
 	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0:
-		return &RefusedError{Reason: p.Program + " is no program", Command: true}
+		return &RefusedError{Reason: p.Program + " is no program"}
 	case p.File != plan.File{} && p.File != plan.File{Device: uint64(st.Dev), Inode: st.Ino}:
-		return &RefusedError{Reason: p.Program + " is another file than the one that was asked for", Command: true}
+		return &RefusedError{Reason: p.Program + " is another file than the one that was asked for"}
 	}
 	return nil
 }

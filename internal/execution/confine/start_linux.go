@@ -161,7 +161,7 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState), Late: late.Load()}
 	switch {
 	case report.Error != "":
-		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, Command: report.Command, namespaces: report.Namespaces}
+		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, namespaces: report.Namespaces}
 	case err != nil:
 		return out, &RefusedError{Reason: err.Error()}
 	}
@@ -276,7 +276,7 @@ func converse(control *os.File, p *plan.Plan, serve map[int]func(net.Listener), 
 			return report, listeners, fmt.Errorf("the helper's report is broken: %w", err)
 		}
 		if next.Error != "" {
-			report.Error, report.Remedy, report.Command, report.Namespaces = next.Error, next.Remedy, next.Command, next.Namespaces
+			report.Error, report.Remedy, report.Namespaces = next.Error, next.Remedy, next.Namespaces
 			return report, listeners, nil
 		}
 		if next.Level != p.Level {

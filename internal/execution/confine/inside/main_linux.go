@@ -295,8 +295,6 @@ func (c *control) fail(err error) {
 	if errors.As(err, &step) {
 		r.Remedy, r.Namespaces = step.remedy, step.namespaces
 	}
-	var program *programError
-	r.Command = errors.As(err, &program)
 	c.report(r)
 }
 

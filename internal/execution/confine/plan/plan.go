@@ -259,7 +259,6 @@ type Report struct {
 	Filter   string // hash of the seccomp filter
 	Error    string // why no command was started; empty if it was
 	Remedy   string // what to do about it
-	Command  bool   // the command itself cannot be started: not found or no program
 	// Namespaces says that this machine does not give an ordinary user what a
 	// full box is made of.
 	Namespaces bool
