@@ -193,11 +193,14 @@ func TestRealDaemon(t *testing.T) {
 			t.Fatal(ran, err)
 		}
 		for _, pid := range []int{before.PID, parent} {
-			if err := syscall.Kill(pid, 0); err == nil && !zombie(pid) {
-				t.Errorf("process %d still runs", pid)
-			} else if err != nil && !errors.Is(err, syscall.ESRCH) {
-				t.Error(err)
-			}
+			// Down waits for the port; what is left of the processes then ends.
+			eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
+				err := syscall.Kill(pid, 0)
+				if err != nil && !errors.Is(err, syscall.ESRCH) {
+					t.Fatal(err)
+				}
+				return err != nil || zombie(pid)
+			})
 		}
 	})
 }
