@@ -50,6 +50,7 @@ func children() map[string]func() error {
 		"full":   fullDisk,
 		"real":   realMachine,
 		"leader": leaderless,
+		"chains": reaper,
 	}
 }
 

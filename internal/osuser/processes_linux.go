@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +22,10 @@ import (
 // until ctx ends.
 //
 // What is started for the user afterwards runs, except in the slice: who starts
-// the agent's commands has to know that it is paused.
+// the agent's commands has to know that it is paused. Outside the slice the
+// kernel may hang up a process group whose leader was ending at that moment:
+// then others of the group are stopped and nobody is left who could continue
+// them (setpgid(2)).
 func Pause(ctx context.Context, spec Spec) error {
 	return withUser(spec, func(m *host, id uint32) error {
 		slice, err := m.freeze(ctx, true)
@@ -38,8 +43,10 @@ func Resume(ctx context.Context, spec Spec) error {
 		if err := m.proceed(ctx, id); err != nil {
 			return err
 		}
-		_, err := m.freeze(ctx, false)
-		return err
+		if slice, err := m.freeze(ctx, false); err != nil || slice == "" {
+			return err
+		}
+		return m.proceed(ctx, id) // a stop that the frozen ones had not come to yet
 	})
 }
 
@@ -194,20 +201,13 @@ func look(pid int, id uint32) (process, bool) {
 // process that forks and ends as quickly as it can is visited too, under one of
 // its numbers: a list of processes is old when it has been read, so the numbers
 // that were given meanwhile are looked at, until none is given meanwhile. What
-// was about to fork at that moment is itself seen running.
-func (m *host) scan(id uint32, visit func(process) error) error {
-	if self, err := os.Readlink(proc + "/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
-		return fmt.Errorf("osuser: %s does not show this machine's processes; mount it: mount -t proc proc %s", proc, proc)
+// was about to fork at that moment is itself seen running. While others fork
+// faster than it looks it goes on, until ctx ends.
+func (m *host) scan(ctx context.Context, id uint32, visit func(process) error) error {
+	if err := procIsOurs(); err != nil {
+		return err
 	}
-	see := func(pid int) error {
-		if pid <= 1 || pid == os.Getpid() {
-			return nil
-		}
-		if p, there := look(pid, id); there && !p.dead {
-			return visit(p)
-		}
-		return nil
-	}
+	see := seeing(id, visit)
 	for {
 		seen, err := lastGiven()
 		if err == nil {
@@ -227,6 +227,9 @@ func (m *host) scan(id uint32, visit func(process) error) error {
 			if last < seen {
 				break // the numbers have begun anew
 			}
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("osuser: processes are started faster than they can be looked at: %w", err)
+			}
 			for seen < last {
 				seen++
 				if err := see(seen); err != nil {
@@ -234,6 +237,27 @@ func (m *host) scan(id uint32, visit func(process) error) error {
 				}
 			}
 		}
+	}
+}
+
+// procIsOurs says whether the numbers in /proc are the ones that signals go to.
+func procIsOurs() error {
+	if self, err := os.Readlink(proc + "/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("osuser: %s does not show this machine's processes; mount it: mount -t proc proc %s", proc, proc)
+	}
+	return nil
+}
+
+// seeing calls visit with a process that is the id's and not dead.
+func seeing(id uint32, visit func(process) error) func(pid int) error {
+	return func(pid int) error {
+		if pid <= 1 || pid == os.Getpid() {
+			return nil
+		}
+		if p, there := look(pid, id); there && !p.dead {
+			return visit(p)
+		}
+		return nil
 	}
 }
 
@@ -287,10 +311,28 @@ func list(see func(pid int) error) error {
 	}
 }
 
-// processes are those of the id.
-func (m *host) processes(id uint32) ([]process, error) {
+// present are the processes of the id that were there all the time, each once,
+// and perhaps some of the others. What is stopped was there: it can neither end
+// nor fork.
+func present(id uint32) ([]process, error) {
+	if err := procIsOurs(); err != nil {
+		return nil, err
+	}
 	var all []process
-	err := m.scan(id, func(p process) error {
+	err := list(seeing(id, func(p process) error {
+		all = append(all, p)
+		return nil
+	}))
+	return all, err
+}
+
+// processes are all of the id. They are looked for until none was missed, and
+// lookTime at most.
+func (m *host) processes(id uint32) ([]process, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	var all []process
+	err := m.scan(ctx, id, func(p process) error {
 		if !slices.ContainsFunc(all, func(seen process) bool { return seen.pid == p.pid }) {
 			all = append(all, p)
 		}
@@ -298,6 +340,10 @@ func (m *host) processes(id uint32) ([]process, error) {
 	})
 	return all, err
 }
+
+// lookTime is enough for a machine on which thousands of processes a second are
+// started.
+const lookTime = 10 * time.Second
 
 // signal sends a signal to a process if it still belongs to the id. Between the
 // look and the signal its number cannot pass to another: the descriptor is
@@ -318,6 +364,53 @@ func signal(pid int, id uint32, sig unix.Signal) error {
 		return fmt.Errorf("osuser: send %v to the process %d: %w", sig, pid, err)
 	}
 	return nil
+}
+
+// nobody is an id that nothing runs under.
+const nobody = 1<<32 - 2
+
+// broadcast sends a signal to every process that runs or was started under the
+// id, at once: nothing that forks escapes it, however quickly (the kernel holds
+// its list of processes meanwhile, and a fork with a signal pending begins
+// again). It does so under the id, in a thread that ends with it, since only
+// kill(2) to everybody whom one may signal does that. The real id is another's,
+// so that the agent may not signal this thread.
+func broadcast(id uint32, sig unix.Signal) error {
+	if id == 0 || id >= nobody {
+		return fmt.Errorf("osuser: %d is no agent's id", id)
+	}
+	result := make(chan error)
+	var attempt func()
+	attempt = func() {
+		runtime.LockOSThread() // for good: what has changed its ids must not run anything else
+		if unix.Gettid() == os.Getpid() {
+			// The first thread never ends, and is what the process shows of itself.
+			begun := make(chan struct{})
+			go func() { close(begun); attempt() }()
+			<-begun
+			runtime.UnlockOSThread()
+			return
+		}
+		result <- func() error {
+			if _, _, err := unix.RawSyscall(unix.SYS_SETRESUID, nobody, uintptr(id), 0); err != 0 {
+				// In a user namespace only some ids are there.
+				if _, _, err := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(id), uintptr(id), 0); err != 0 {
+					return fmt.Errorf("osuser: become the user %d: %w", id, err)
+				}
+			}
+			var real, effective, saved uint32
+			_, _, err := unix.RawSyscall(unix.SYS_GETRESUID, uintptr(unsafe.Pointer(&real)), uintptr(unsafe.Pointer(&effective)), uintptr(unsafe.Pointer(&saved)))
+			if err != 0 || effective != id || real != id && real != nobody {
+				return fmt.Errorf("osuser: this thread did not become the user %d", id)
+			}
+			if _, _, err := unix.RawSyscall(unix.SYS_KILL, ^uintptr(0), uintptr(sig), 0); err != 0 && err != unix.ESRCH && err != unix.EPERM {
+				return fmt.Errorf("osuser: send %v to all processes of the user %d: %w", sig, id, err)
+			}
+			return nil
+		}()
+	}
+	go attempt()
+	return <-result
 }
 
 // cleanScans is how many times in a row nothing may be found. One is not enough:
@@ -356,11 +449,16 @@ func rounds(ctx context.Context, what string, round func() (found []int, err err
 // stop stops what is not in the frozen slice.
 func (m *host) stop(ctx context.Context, id uint32, slice string) error {
 	return rounds(ctx, "stopped", func() (found []int, err error) {
+		if slice == "" {
+			if err := broadcast(id, unix.SIGSTOP); err != nil {
+				return nil, err
+			}
+		}
 		frozen, err := members(slice)
 		if err != nil {
 			return nil, err
 		}
-		err = m.scan(id, func(p process) error {
+		err = m.scan(ctx, id, func(p process) error {
 			if p.stopped || frozen[p.pid] {
 				return nil
 			}
@@ -377,7 +475,7 @@ func (m *host) stop(ctx context.Context, id uint32, slice string) error {
 func (m *host) proceed(ctx context.Context, id uint32) error {
 	seen := make(map[int]bool)
 	return rounds(ctx, "continued", func() (found []int, err error) {
-		all, err := m.processes(id)
+		all, err := present(id)
 		if err != nil {
 			return nil, err
 		}
@@ -408,7 +506,10 @@ func (m *host) kill(ctx context.Context, id uint32) error {
 		}
 	}
 	return rounds(ctx, "killed", func() (found []int, err error) {
-		err = m.scan(id, func(p process) error {
+		if err := broadcast(id, unix.SIGKILL); err != nil {
+			return nil, err
+		}
+		err = m.scan(ctx, id, func(p process) error {
 			found = append(found, p.pid)
 			return signal(p.pid, id, unix.SIGKILL)
 		})

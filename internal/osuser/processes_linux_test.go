@@ -88,12 +88,27 @@ func agent(t *testing.T) (Spec, User) {
 	return spec, mustAdd(t, spec)
 }
 
+// running are the processes of an id, complete while they are stopped.
 func running(t *testing.T, id uint32) (running, stopped []int) {
+	t.Helper()
+	all, err := present(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sorted(all)
+}
+
+// still is running for an id that is paused: it finds what escaped, too.
+func still(t *testing.T, id uint32) (running, stopped []int) {
 	t.Helper()
 	all, err := new(host).processes(id)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sorted(all)
+}
+
+func sorted(all []process) (running, stopped []int) {
 	for _, p := range all {
 		if p.stopped {
 			stopped = append(stopped, p.pid)
@@ -111,36 +126,70 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
+// chains is a program of which each process forks and ends, so that none is
+// there for longer than a look takes.
+func chains(t *testing.T, id uint32, n int) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("perl is not installed (Debian: apt-get install perl-base)")
+	}
+	alive := filepath.Join(t.TempDir(), "alive")
+	if err := errors.Join(os.WriteFile(alive, nil, 0o644), os.Chmod(filepath.Dir(alive), 0o755), os.Chmod(filepath.Dir(filepath.Dir(alive)), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(alive) })
+	cmd := child(t, "chains", alive, fmt.Sprintf("%d %d", n, id))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// reaper starts such chains, and buries what they leave: the first process of a
+// machine may take its time over that. They end by themselves when the test does,
+// however it does.
+func reaper() error {
+	var n, id uint32
+	if _, err := fmt.Sscan(os.Getenv(argVariable), &n, &id); err != nil || !testRange.has(id) {
+		return fmt.Errorf("%d is no id of the tests: %w", id, err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// The kernel hangs up a group whose leader was ending when it was paused.
+	cmd := exec.Command("perl", "-e", `use POSIX; $SIG{HUP} = "IGNORE"; $| = 1; print "ready\n";
+		my ($alive, $others) = @ARGV; my $end = time + 120;
+		while (--$others > 0) { last unless fork }
+		while (-e $alive && time < $end) { POSIX::_exit(0) if fork }`, os.Getenv(rootVariable), fmt.Sprint(n))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 func TestPauseResumeKill(t *testing.T) {
 	tests := []struct {
 		name string
 		// program prints one line when it is ready.
-		program func(t *testing.T) *exec.Cmd
+		program func(t *testing.T, id uint32) *exec.Cmd
 		count   int // processes, or 0 if that changes
 	}{
-		{"a shell that waits", func(*testing.T) *exec.Cmd {
-			return exec.Command("/bin/sh", "-c", "echo ready; while :; do read x || :; done </dev/zero")
+		{"a shell that waits", func(t *testing.T, id uint32) *exec.Cmd {
+			return as(t, id, exec.Command("/bin/sh", "-c", "echo ready; while :; do read x || :; done </dev/zero"))
 		}, 1},
-		{"a tree", func(*testing.T) *exec.Cmd {
-			return exec.Command("/bin/sh", "-c", "for i in 1 2 3 4; do (while :; do :; done) & done; echo ready; while :; do :; done")
+		{"a tree", func(t *testing.T, id uint32) *exec.Cmd {
+			return as(t, id, exec.Command("/bin/sh", "-c", "for i in 1 2 3 4; do (while :; do :; done) & done; echo ready; while :; do :; done"))
 		}, 5},
-		{"one that forks without end", func(t *testing.T) *exec.Cmd {
-			return exec.Command("/bin/sh", "-c", "echo ready; while :; do (:); done")
+		{"one that forks without end", func(t *testing.T, id uint32) *exec.Cmd {
+			return as(t, id, exec.Command("/bin/sh", "-c", "echo ready; while :; do (:); done"))
 		}, 0},
-		{"a chain in which each forks and ends", func(t *testing.T) *exec.Cmd {
-			// The chain ends by itself when the file goes, whatever fails.
-			alive := filepath.Join(t.TempDir(), "alive")
-			if err := errors.Join(os.WriteFile(alive, nil, 0o644), os.Chmod(filepath.Dir(alive), 0o755), os.Chmod(filepath.Dir(filepath.Dir(alive)), 0o755)); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.Remove(alive) })
-			perl, err := exec.LookPath("perl")
-			if err != nil {
-				t.Skip("perl is not installed (Debian: apt-get install perl-base)")
-			}
-			return exec.Command(perl, "-e", `use POSIX; $| = 1; print "ready\n"; while (-e $ARGV[0]) { POSIX::_exit(0) if fork }`, alive)
-		}, 0},
-		{"one without its first thread", func(t *testing.T) *exec.Cmd {
+		{"a chain in which each forks and ends", func(t *testing.T, id uint32) *exec.Cmd { return chains(t, id, 1) }, 0},
+		{"more such chains than there are processors", func(t *testing.T, id uint32) *exec.Cmd { return chains(t, id, runtime.NumCPU()+3) }, 0},
+		{"one without its first thread", func(t *testing.T, id uint32) *exec.Cmd {
 			cmd := child(t, "leader", "", "")
 			open := filepath.Join(t.TempDir(), "test")
 			data, err := os.ReadFile(cmd.Path)
@@ -151,13 +200,13 @@ func TestPauseResumeKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd.Path = open
-			return cmd
+			return as(t, id, cmd)
 		}, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			spec, u := agent(t)
-			start(t, as(t, u.UID, tt.program(t)))
+			start(t, tt.program(t, u.UID))
 			other := sleeper(t, u.UID+100) // of another agent: never touched
 			if tt.count > 0 {
 				if on, off := running(t, u.UID); len(on)+len(off) != tt.count {
@@ -172,11 +221,11 @@ func TestPauseResumeKill(t *testing.T) {
 				if err := Pause(patient(t), spec); err != nil {
 					t.Fatal(err)
 				}
-				on, off := running(t, u.UID)
+				on, off := still(t, u.UID)
 				if len(on) > 0 || len(off) == 0 {
 					t.Fatalf("round %d: paused, but %v run and %v are stopped", round, on, off)
 				}
-				if _, later := running(t, u.UID); fmt.Sprint(later) != fmt.Sprint(off) {
+				if _, later := still(t, u.UID); fmt.Sprint(later) != fmt.Sprint(off) {
 					t.Errorf("round %d: paused, but the processes %v became %v", round, off, later)
 				}
 				if err := Pause(patient(t), spec); err != nil {
@@ -190,7 +239,7 @@ func TestPauseResumeKill(t *testing.T) {
 			if err := errors.Join(Pause(patient(t), spec), Kill(patient(t), spec)); err != nil {
 				t.Fatal(err)
 			}
-			if on, off := running(t, u.UID); len(on)+len(off) > 0 {
+			if on, off := still(t, u.UID); len(on)+len(off) > 0 {
 				t.Errorf("killed, but %v run and %v are stopped", on, off)
 			}
 			if on, _ := running(t, u.UID+100); len(on) != 1 || on[0] != other {
@@ -236,7 +285,7 @@ func TestRemoveEndsProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRemove(t, spec, KeepHome)
-	if on, off := running(t, u.UID); len(on)+len(off) > 0 {
+	if on, off := still(t, u.UID); len(on)+len(off) > 0 {
 		t.Errorf("removed, but %v run and %v are stopped", on, off)
 	}
 	// What comes to life under the id of a removed user is seen and ended.
@@ -247,7 +296,7 @@ func TestRemoveEndsProcesses(t *testing.T) {
 	if err := Kill(patient(t), spec); err != nil {
 		t.Error(err)
 	}
-	if on, off := running(t, u.UID); len(on)+len(off) > 0 {
+	if on, off := still(t, u.UID); len(on)+len(off) > 0 {
 		t.Errorf("killed, but %v run and %v are stopped", on, off)
 	}
 	unknown := spec
@@ -354,7 +403,7 @@ func TestSliceIsFrozen(t *testing.T) {
 	if err := errors.Join(Pause(patient(t), spec), Kill(patient(t), spec)); err != nil {
 		t.Fatal(err)
 	}
-	if on, off := running(t, u.UID); len(on)+len(off) > 0 {
+	if on, off := still(t, u.UID); len(on)+len(off) > 0 {
 		t.Errorf("killed, but %v run and %v are stopped", on, off)
 	}
 }
