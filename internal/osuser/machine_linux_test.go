@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // testRange is where the tests' user ids come from.
@@ -28,6 +30,18 @@ const (
 func TestMain(m *testing.M) {
 	mode := os.Getenv(modeVariable)
 	if mode == "" {
+		// Processes of the same ids belong to one run of the tests at a time.
+		if os.Geteuid() != 0 {
+			os.Exit(m.Run()) // starts none
+		}
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), "vogt-osuser-test.lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err == nil {
+			err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
 		os.Exit(m.Run())
 	}
 	run, known := children()[mode]

@@ -40,13 +40,13 @@ func Pause(ctx context.Context, spec Spec) error {
 // something else had stopped.
 func Resume(ctx context.Context, spec Spec) error {
 	return withUser(spec, func(m *host, id uint32) error {
-		if err := m.proceed(ctx, id); err != nil {
+		if err := proceed(id); err != nil {
 			return err
 		}
 		if slice, err := m.freeze(ctx, false); err != nil || slice == "" {
 			return err
 		}
-		return m.proceed(ctx, id) // a stop that the frozen ones had not come to yet
+		return proceed(id) // a stop that the frozen ones had not come to yet
 	})
 }
 
@@ -469,29 +469,24 @@ func (m *host) stop(ctx context.Context, id uint32, slice string) error {
 	})
 }
 
-// proceed continues each stopped process once: one that stops itself again means
-// it. The newest come first: when the leader of a process group ends while
-// others of the group are still stopped, the kernel hangs those up.
-func (m *host) proceed(ctx context.Context, id uint32) error {
-	seen := make(map[int]bool)
-	return rounds(ctx, "continued", func() (found []int, err error) {
-		all, err := present(id)
-		if err != nil {
-			return nil, err
+// proceed continues what is stopped, the newest first: when the leader of a
+// process group ends while others of the group are still stopped, the kernel
+// hangs those up. One that stops itself again means it.
+func proceed(id uint32) error {
+	all, err := present(id)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b process) int { return b.pid - a.pid })
+	for _, p := range all {
+		if !p.stopped {
+			continue
 		}
-		slices.SortFunc(all, func(a, b process) int { return b.pid - a.pid })
-		for _, p := range all {
-			if !p.stopped || seen[p.pid] {
-				continue
-			}
-			seen[p.pid] = true
-			found = append(found, p.pid)
-			if err := signal(p.pid, id, unix.SIGCONT); err != nil {
-				return nil, err
-			}
+		if err := signal(p.pid, id, unix.SIGCONT); err != nil {
+			return err
 		}
-		return found, nil
-	})
+	}
+	return nil
 }
 
 func (m *host) kill(ctx context.Context, id uint32) error {
