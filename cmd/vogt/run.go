@@ -125,6 +125,10 @@ func (e *env) pass(ctx context.Context, c *client.Client, ask flow.Asking, limit
 	ask.Wait = limit
 	door := flow.Door{
 		Authority: c, Ledger: c, Executor: e.executor(), Now: e.now,
+		Links: e.links,
+		Covered: func(g api.Grant) {
+			e.say(messages.StandingUsed, terminal.Visible(g.Standing), terminal.Visible(g.DecidedBy))
+		},
 		Announce: func(g api.Grant) { e.announce(g, limit) },
 	}
 	result, err := flow.Run(ctx, door, ask)

@@ -28,6 +28,7 @@ const (
 	PathEnroll       = "/api/enroll"
 	PathPanic        = "/api/panic"
 	PathTrust        = "/api/trust"
+	PathStanding     = "/api/standing-grants"
 	PathAudit        = "/api/audit"
 	PathEvents       = "/api/events" // server-sent events
 )
@@ -64,7 +65,58 @@ type Grant struct {
 	ApproveURL string         `json:"approve_url,omitempty"`
 	// Automatic is set on creation when an existing permission covered it.
 	Automatic bool   `json:"approved_automatically,omitempty"`
-	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse"
+	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse" or "standing"
+	// Standing is the standing grant that decided in the person's name.
+	Standing string `json:"decided_by_standing_grant,omitempty"`
+}
+
+// Standing is a pattern that a person has signed: GET /api/standing-grants
+// (a bare list, newest first, those that are over included) and, to take one
+// back, DELETE /api/standing-grants/{id}.
+type Standing struct {
+	ID         string         `json:"id"`
+	Type       string         `json:"type"`   // "standing"
+	Status     grant.Status   `json:"status"` // approved, revoked, expired, or used when it is used up
+	Author     string         `json:"owner"`
+	Pattern    grant.Pattern  `json:"pattern"`
+	Reason     string         `json:"reason,omitempty"`
+	CreatedAt  int64          `json:"created_at"`
+	ExpiresAt  int64          `json:"expires_at"`
+	Strength   grant.Strength `json:"strength"`
+	Record     int64          `json:"record"`           // index of the signature in the log
+	Paused     string         `json:"paused,omitempty"` // why it covers nothing at the moment
+	Uses       int64          `json:"use_count"`
+	LastUsedAt int64          `json:"last_used_at,omitempty"`
+}
+
+// TestStanding is the body of POST /api/standing-grants/test: what would
+// standing grants make of this request? Nothing is asked or recorded.
+type TestStanding struct {
+	Agent   string        `json:"agent,omitempty"` // a person's agent; an agent tests for itself
+	Request grant.Request `json:"request"`
+}
+
+// StandingTest answers it. Covered says that no card would be made.
+type StandingTest struct {
+	Covered bool         `json:"covered"`
+	Risk    string       `json:"risk"`
+	Calls   []TestedCall `json:"calls"`
+}
+
+// TestedCall is a call, the standing grant that covers it, or why none does.
+type TestedCall struct {
+	Shown      string   `json:"shown,omitempty"`
+	Permission string   `json:"permission"`
+	Effects    string   `json:"effects"`
+	Risk       string   `json:"risk"`
+	Standing   string   `json:"standing,omitempty"`
+	Missed     []Missed `json:"missed,omitempty"`
+}
+
+// Missed says why a standing grant does not cover a call.
+type Missed struct {
+	Standing string `json:"standing"`
+	Why      string `json:"why"`
 }
 
 // List is a page of grants, newest first.
@@ -153,6 +205,7 @@ type Receipt struct {
 	Record     int64               `json:"record"`             // index of the decision in the log
 	Checkpoint string              `json:"checkpoint"`         // signed note text
 	Proof      json.RawMessage     `json:"proof,omitempty"`    // inclusion proof; only from /receipt
+	Standing   string              `json:"decided_by_standing_grant,omitempty"`
 }
 
 // Batch is the body of POST /api/grants/batch.
@@ -275,6 +328,9 @@ const (
 	TrustKeyAdd      = "key.add"      // public_key: another SSH key of the person
 	TrustPasskeyAdd  = "passkey.add"  // a link, for whoever confirms, good once for ten minutes, that registers another passkey of theirs
 	TrustDevice      = "device.login" // name: a token on this machine that reads, denies and revokes
+	// pattern: a grant.Pattern as JSON; days, 1 to 366, or "" for 90; reason, or ""
+	TrustStandingAdd    = "standing.add"
+	TrustStandingResume = "standing.resume" // id: of one that was paused because a limit was exceeded
 )
 
 // TrustRequest is the body of POST /api/trust: it prepares a change that only
@@ -301,6 +357,7 @@ type Trust struct {
 	// Result of a confirmed change.
 	Enrolled *Enrolled `json:"enrolled,omitempty"`
 	Login    *Login    `json:"login,omitempty"`
+	Standing *Standing `json:"standing,omitempty"`
 	Link     string    `json:"link,omitempty"` // only in the answer to the call that confirmed
 }
 

@@ -32,6 +32,9 @@ type Created struct {
 	Grant  grant.Grant
 	New    bool // false: an equal request existed already
 	Reused bool // an earlier answer covers the request
+	// Standing says that standing grants cover the request, which is a grant of
+	// its own.
+	Standing bool
 }
 
 // Create takes a request. It is read by the authority itself; what the client
@@ -91,7 +94,7 @@ func (a *Authority) Create(ctx context.Context, by Actor, req grant.Request) (Cr
 		out, err = t.create(by, g, read, len(encoded))
 		return err
 	})
-	if err == nil && out.New && !out.Reused && a.pending != nil {
+	if err == nil && out.New && out.Grant.Status == grant.Pending && a.pending != nil {
 		a.pending(out.Grant)
 	}
 	return out, err
@@ -136,9 +139,19 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			return Created{Grant: old, Reused: true}, err
 		}
 	}
-	verdict := flow.Judge(read, g.Identity, open, t.now)
+	standing, err := candidates(t, p, read, g.Request.Host)
+	if err != nil {
+		return Created{}, err
+	}
+	verdict := flow.Judge(read, g.Identity, open, standing, flow.WhereOf(g.Request), t.now)
 	switch verdict.Outcome {
 	case flow.Allow:
+		if verdict.Grant == nil {
+			if out, allowed, err := t.useStanding(by, g, key, read, verdict, size); allowed || err != nil {
+				return out, err
+			}
+			break // a limit was reached: it is asked
+		}
 		_, err := t.record(recordRequest, verdict.Grant.ID, p.Email, requestRecordOf(*verdict.Grant, "allowed by an earlier answer"))
 		return Created{Grant: *verdict.Grant, Reused: true}, err
 	case flow.Ask:

@@ -64,6 +64,7 @@ type decisionRecord struct {
 	Statement json.RawMessage  `json:"statement"`
 	Evidence  json.RawMessage  `json:"evidence,omitempty"`
 	Note      string           `json:"note,omitempty"`
+	Standing  []string         `json:"standing,omitempty"` // the standing grants that decided in the person's name
 }
 
 type intentRecord struct {
@@ -562,7 +563,7 @@ func (a *Authority) receiptOf(tx store.Tx, g grant.Grant, index int64) (*api.Rec
 	}
 	return &api.Receipt{
 		GrantID: g.ID, Statement: s, Digest: d.Digest, DecidedBy: d.By, DecidedAt: d.At.Seconds(),
-		Strength: d.Strength, Evidence: d.Evidence, Record: index,
+		Strength: d.Strength, Evidence: d.Evidence, Record: index, Standing: d.Standing,
 	}, nil
 }
 

@@ -575,6 +575,13 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 			return err
 		}
 	}
+	p, err := store.PrincipalByEmail(t, email)
+	if err != nil {
+		return err
+	}
+	if err := t.endStandingOf(by.Name(), p); err != nil {
+		return err
+	}
 	_, err = t.record(recordTrust, "", email, trustRecord{Operation: operation, By: by.Name(), Subject: email})
 	return err
 }

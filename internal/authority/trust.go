@@ -53,6 +53,10 @@ func trustParams(operation string) ([]string, bool) {
 		return nil, true
 	case api.TrustDevice:
 		return []string{"name"}, true
+	case api.TrustStandingAdd:
+		return []string{"pattern", "days?", "reason?"}, true
+	case api.TrustStandingResume:
+		return []string{"id"}, true
 	}
 	return nil, false
 }
@@ -78,7 +82,7 @@ func checkTrust(req api.TrustRequest) error {
 		if !known[k] {
 			return bad("parameter %q is unknown to %s.", k, req.Operation)
 		}
-		if len(v) > 1024 {
+		if len(v) > 1024 && k != "pattern" {
 			return bad("parameter %q is too long.", k)
 		}
 		// All of them are shown to the person and become part of what is signed.
@@ -100,6 +104,11 @@ func checkTrust(req api.TrustRequest) error {
 		return bad("the agent's name %q: want a lower-case letter, then up to 23 letters, digits or hyphens.", name)
 	} else if ok && checkName(name) != nil {
 		return bad("name must be plain text of at most 200 bytes.")
+	}
+	if req.Operation == api.TrustStandingAdd {
+		if err := standingParams(req.Params); err != nil {
+			return err
+		}
 	}
 	if b, err := hex.DecodeString(req.Secret); err != nil || len(b) != 32 {
 		return bad("secret must be 64 hex digits.")
@@ -206,6 +215,7 @@ func (a *Authority) trustView(tr store.TrustRequest, by Actor) (api.Trust, error
 type trustResult struct {
 	Enrolled *api.Enrolled `json:"enrolled,omitempty"`
 	Login    *api.Login    `json:"login,omitempty"`
+	Standing *api.Standing `json:"standing,omitempty"`
 	// Link is for whoever confirmed and is stored nowhere: an asker who talked
 	// somebody into confirming would get into the account with it.
 	Link string `json:"-"`
@@ -247,7 +257,7 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		}
 		return store.TakeTrustResult(t, id)
 	})
-	out.Enrolled, out.Login = result.Enrolled, result.Login
+	out.Enrolled, out.Login, out.Standing = result.Enrolled, result.Login, result.Standing
 	return out, err
 }
 
@@ -338,7 +348,7 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	if s := t.a.trustStatement(tr, params, by.Principal.Email); s.Digest() != digest {
 		return "", checkedDigest(&digest, s.Digest())
 	}
-	result, subject, err := t.change(by.Principal, tr.Operation, params)
+	result, subject, err := t.change(by.Principal, tr.Operation, params, proof.strength)
 	if err != nil {
 		return "", err
 	}
@@ -360,7 +370,7 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 }
 
 // change makes one confirmed change and names whom it concerns.
-func (t *txn) change(person store.Principal, operation string, params map[string]string) (result trustResult, subject string, err error) {
+func (t *txn) change(person store.Principal, operation string, params map[string]string, strength grant.Strength) (result trustResult, subject string, err error) {
 	var key sshkey.Public
 	if line, ok := params["public_key"]; ok {
 		if key, err = sshkey.ParsePublic(line); err != nil {
@@ -400,6 +410,17 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		if login, err = t.issue(person, "", "device"); err == nil {
 			result.Login = &login
 		}
+	case api.TrustStandingAdd:
+		var s store.Standing
+		if s, err = t.addStanding(person, params, strength); err == nil {
+			view := t.a.standingView(s)
+			result.Standing = &view
+		}
+		if s.Pattern.Agent != "*" {
+			subject = s.Pattern.Agent
+		}
+	case api.TrustStandingResume:
+		err = t.resumeStanding(person, params["id"])
 	default:
 		err = fmt.Errorf("operation %q has no change", operation)
 	}

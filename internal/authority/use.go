@@ -27,7 +27,10 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 		if by.Principal.Email != g.Request.Requester {
 			return problem(403, "Only the requester may use this grant", "", "").kind("forbidden")
 		}
-		return a.usableBy(tx, g)
+		if err := a.usableBy(tx, g); err != nil {
+			return err
+		}
+		return standingStill(tx, g, a.now())
 	})
 	if err != nil {
 		return "", g, err
@@ -143,6 +146,9 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 			return problem(401, "The token is for another requester", "", "").kind("invalid_authz_jwt")
 		}
 		if err := a.usableBy(t, g); err != nil {
+			return err
+		}
+		if err := standingStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
 		if claims.Key != "" {

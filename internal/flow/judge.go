@@ -8,6 +8,8 @@
 package flow
 
 import (
+	"slices"
+
 	"vogt/internal/coverage"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
@@ -25,12 +27,14 @@ const (
 	Allow
 )
 
-// Verdict is one outcome and its reason; Grant is set when an existing grant
-// allows.
+// Verdict is one outcome and its reason. When an existing permission allows,
+// Grant is set, or Standing, which together cover every call.
 type Verdict struct {
-	Outcome Outcome
-	Reason  string
-	Grant   *grant.Grant
+	Outcome  Outcome
+	Reason   string
+	Grant    *grant.Grant
+	Standing []*grant.Standing
+	Covered  []int // calls that standing grants cover; all of them when allowed
 }
 
 // Reading is what the authority itself derived from a request.
@@ -68,14 +72,32 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 	return out, nil
 }
 
-// Judge compares a read request with the grants that may cover it.
-func Judge(r Reading, identity statement.Digest, candidates []grant.Grant, now grant.Millis) Verdict {
+// Judge compares a read request with what may cover it: an earlier answer to
+// this very request first, then the standing grants.
+func Judge(r Reading, identity statement.Digest, candidates []grant.Grant, standing []*grant.Standing, w coverage.Where, now grant.Millis) Verdict {
 	if len(r.Details) == 0 {
 		return Verdict{Outcome: Refuse, Reason: "the request could not be read"}
 	}
 	covered := coverage.Check(identity, r.Details, candidates, now)
-	if covered.Grant == nil {
-		return Verdict{Outcome: Ask, Reason: covered.Reason}
+	if covered.Grant != nil {
+		return Verdict{Outcome: Allow, Reason: covered.Reason, Grant: covered.Grant}
 	}
-	return Verdict{Outcome: Allow, Reason: covered.Reason, Grant: covered.Grant}
+	verdict := Verdict{Outcome: Ask, Reason: covered.Reason}
+	if len(standing) == 0 || detail.Highest(r.Details) == detail.Critical || r.Risk == detail.Critical {
+		return verdict
+	}
+	calls := r.Covered()
+	uses, missing := coverage.Standing(calls, w, standing, now)
+	for _, u := range uses {
+		verdict.Covered = append(verdict.Covered, u.Calls...)
+	}
+	slices.Sort(verdict.Covered)
+	if len(missing) > 0 {
+		return verdict
+	}
+	verdict.Outcome, verdict.Reason = Allow, "a standing grant covers it"
+	for _, u := range uses {
+		verdict.Standing = append(verdict.Standing, u.Standing)
+	}
+	return verdict
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,8 +58,12 @@ type Door struct {
 	Ledger    Ledger
 	Executor  Executor
 	Now       func() time.Time
+	// Links, when set, says which paths of a command lead elsewhere here.
+	Links func(grant.Request) map[string]string
 	// Announce, when set, is called once before a wait for a person begins.
 	Announce func(api.Grant)
+	// Covered, when set, is called when a standing grant has allowed the request.
+	Covered func(api.Grant)
 }
 
 // Asking is a command that somebody wants to run.
@@ -110,6 +115,9 @@ func Run(ctx context.Context, door Door, ask Asking) (Result, error) {
 	}
 	defer bound.Close()
 	req := ask.request(bound.Context())
+	if door.Links != nil {
+		req.Context.Links = door.Links(req)
+	}
 	g, err := door.obtain(ctx, req, ask.Grant)
 	if err != nil {
 		return Result{}, err
@@ -127,6 +135,9 @@ func Run(ctx context.Context, door Door, ask Asking) (Result, error) {
 	}
 	if g.Status != grant.Approved {
 		return Result{Ending: EndingOf(g.Status), Grant: g}, nil
+	}
+	if door.Covered != nil && g.Automatic && g.Standing != "" {
+		door.Covered(g)
 	}
 	use, err := door.Ledger.Redeem(ctx, g.ID, req)
 	if err != nil {
@@ -217,7 +228,7 @@ func EndingOf(s grant.Status) Ending {
 // MismatchError tells that a grant is for another action than the one that
 // would run.
 type MismatchError struct {
-	What    string // "command", "host", "folder", "program", "user", "standard input", "box", "network" or "interpreter"
+	What    string // "command", "host", "folder", "program", "user", "standard input", "box", "network", "set of links" or "interpreter"
 	Granted string // as in the grant
 	Found   string // as it is here and now
 }
@@ -256,6 +267,8 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return &MismatchError{"standard input", value(was.Stdin), value(is.Stdin)}
 	case !same(was.Confinement, is.Confinement):
 		return &MismatchError{"box", value(was.Confinement), value(is.Confinement)}
+	case len(was.Links) > 0 && !maps.Equal(was.Links, is.Links):
+		return &MismatchError{"set of links", fmt.Sprint(was.Links), fmt.Sprint(is.Links)}
 	case !same(was.NetworkMode, is.NetworkMode):
 		return &MismatchError{"network", value(was.NetworkMode), value(is.NetworkMode)}
 	}

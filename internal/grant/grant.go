@@ -112,6 +112,8 @@ type Context struct {
 	Stdin        *string          `json:"stdin,omitempty"`
 	Confinement  *string          `json:"confinement,omitempty"`  // the box: profile, its digest and the workspace
 	NetworkMode  *string          `json:"network_mode,omitempty"` // of the box
+	// Links are paths of the command that lead elsewhere, and where.
+	Links map[string]string `json:"links,omitempty"`
 }
 
 // Request is what a principal asked for. Requester is always the one that the
@@ -139,6 +141,8 @@ type Decision struct {
 	Note     string           `json:"note,omitempty"`
 	Digest   statement.Digest `json:"digest"` // of the statement that was answered
 	Evidence []byte           `json:"evidence,omitempty"`
+	// Standing is the standing grant that decided in the person's name.
+	Standing string `json:"standing,omitempty"`
 }
 
 // Grant is one request and what became of it.

@@ -34,7 +34,10 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	}
 	if d := g.Decision; d != nil {
 		out.DecidedAt, out.DecidedBy, out.Note, out.Strength = d.At.Seconds(), d.By, d.Note, d.Strength
-		out.Digest = d.Digest.String()
+		out.Digest, out.Standing = d.Digest.String(), d.Standing
+		if d.Standing != "" {
+			out.AutoKind = "standing"
+		}
 		// The approval's reach takes the place of what was asked for, as
 		// clients read it there.
 		req := g.Request
@@ -70,6 +73,7 @@ func createGrant(c *call) error {
 	if created.Reused {
 		out.Automatic, out.AutoKind = true, "reuse"
 	}
+	out.Automatic = out.Automatic || created.Standing
 	return c.ok(status, out)
 }
 

@@ -62,6 +62,10 @@ func (s *server) routes() {
 	s.handle("POST "+api.PathTrust+"/{id}/decline", declineTrust)
 	s.signedIn("POST "+api.PathPanic, panicNow)
 
+	s.signedIn("GET "+api.PathStanding, listStanding)
+	s.signedIn("POST "+api.PathStanding+"/test", testStanding)
+	s.signedIn("DELETE "+api.PathStanding+"/{id}", revokeStanding)
+
 	s.signedIn("GET "+api.PathAudit+"/records", auditRecords)
 	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)
 	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency)

@@ -605,6 +605,16 @@ func agentsAndTrust(t *testing.T, b *tab) {
 	b.Visit("/agents")
 	b.Wait(b.Has("codex"))
 
+	// A pattern is shown by its parts, in words.
+	pattern := a.NewTrust(pages.NewTrust{Operation: api.TrustStandingAdd, Params: map[string]string{"days": "90", "reason": "reading along",
+		"pattern": `{"agent":"*","programs":["grep","ls"],"does":["read"],"read":["/home/mara/src/**"],"max_risk":"medium","limits":{"per_minute":60,"deletes_per_hour":50}}`}})
+	b.Visit("/trust/" + pattern)
+	b.Wait(armedNow)
+	b.Wait(b.Has("Permit a class of commands to all your agents") + " && " + b.Has("grep, ls") + " && " + b.Has("/home/mara/src/**") + " && " + b.Has("Risk, at most"))
+	b.Shot("pattern.1440.light")
+	b.Key(kb.Escape)
+	b.Wait(`document.querySelector("#outcome")?.innerText === "Declined by you"`)
+
 	// Declining needs no passkey and changes nothing.
 	id := a.NewTrust(pages.NewTrust{Operation: api.TrustDevice, Params: map[string]string{"name": "laptop"}})
 	b.Visit("/trust/" + id)

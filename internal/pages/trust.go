@@ -52,6 +52,12 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		view.All = view.Subject == ""
 	case api.TrustKeyAdd, api.TrustPasskeyAdd:
 		view.Known, view.Own = true, true
+	case api.TrustStandingAdd:
+		if p, ok := patternOf(t.Params["pattern"]); ok {
+			view.Known, view.Subject, view.All = true, p.Agent, p.Agent == "*"
+		}
+	case api.TrustStandingResume:
+		view.Known, view.Subject = true, t.Params["id"]
 	}
 	ends := time.Unix(t.ExpiresAt, 0)
 	view.Open = t.Status == "pending" && ends.After(v.now) && t.Statement != nil && t.Digest != nil
@@ -83,8 +89,13 @@ func paramsOf(params map[string]string) (out []paramView) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		p := paramView{Name: name, Value: params[name]}
 		switch name {
-		case "name", "email":
+		case "name", "email", "days", "reason", "id":
 			p.Known = true
+		case "pattern":
+			if pattern, ok := patternOf(p.Value); ok {
+				out = append(out, patternParams(pattern)...)
+				continue
+			}
 		case "public_key":
 			p.Known = true
 			p.Fingerprint, p.Fault = fingerprintOf(p.Value)

@@ -418,6 +418,9 @@ func Sweep(tx Tx, now int64) error {
 			return err
 		}
 	}
+	if _, err := tx.Exec(`DELETE FROM standing_uses WHERE at <= ?1`, now-day); err != nil {
+		return err
+	}
 	_, err := tx.Exec(`DELETE FROM trust_requests WHERE expires <= ?1`, now-day)
 	return err
 }

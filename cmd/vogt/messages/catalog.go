@@ -108,6 +108,15 @@ const (
 	PublicHalf   // file, private file
 	NoSuchAgent  // name
 	AgentPaused  // email, name
+
+	// Standing grants.
+	BadPattern // why
+	NoStanding
+	NoSuchStanding  // id
+	StandingRevoked // id
+	StandingResumed // id
+	TestForWhom
+	StandingUsed // standing grant, person
 	AgentRemoved // email
 	AgentResumed // email
 	AllResumed
@@ -297,6 +306,13 @@ var catalog = [keys][2]string{
 	LoginRefused:         {"the login was refused: the key %s is not one of %s's, or nobody has this address here. See the account page", "die Anmeldung wurde abgewiesen: Der Schlüssel %s ist keiner von %s, oder niemand hat hier diese Adresse. Siehe die Kontoseite"},
 	PublicHalf:           {"%s: that is the public half; give the private key file, %s", "%s: Das ist die öffentliche Hälfte; gib die Datei mit dem privaten Schlüssel an, %s"},
 	NoSuchAgent:          {"you have no agent %s", "du hast keinen Agenten %s"},
+	BadPattern:           {"the pattern cannot be taken: %s", "das Muster geht so nicht: %s"},
+	NoStanding:           {"no standing grants", "keine Dauergenehmigungen"},
+	NoSuchStanding:       {"you have no standing grant %s; see: vogt standing list", "du hast keine Dauergenehmigung %s; siehe: vogt standing list"},
+	StandingRevoked:      {"%s is revoked, and what it gave and nobody has used", "%s ist zurückgenommen, und was daraus noch niemand benutzt hat"},
+	StandingResumed:      {"%s covers again", "%s gilt wieder"},
+	TestForWhom:          {"say which agent would ask: --for NAME", "sag, welcher Agent fragen würde: --for NAME"},
+	StandingUsed:         {"allowed by the standing grant %s of %s", "erlaubt durch die Dauergenehmigung %s von %s"},
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
 	AgentRemoved:         {"%s is removed", "%s ist entfernt"},
 	AgentResumed:         {"%s goes on", "%s macht weiter"},

@@ -1,0 +1,562 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vogt/cmd/vogt/messages"
+	"vogt/internal/api"
+	"vogt/internal/client"
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/reading"
+	"vogt/internal/terminal"
+)
+
+func newStandingCommand(e *env) *cobra.Command {
+	return newGroup("standing", "Permit classes of commands before anybody asks",
+		newStandingAddCommand(e), newStandingListCommand(e), newStandingShowCommand(e), newStandingTestCommand(e),
+		newStandingRevokeCommand(e), newStandingResumeCommand(e), newStandingUnusedCommand(e),
+	)
+}
+
+// patternFlags are the parts of a pattern as flags.
+type patternFlags struct {
+	who, class, folder, risk string
+	pattern                  grant.Pattern
+	does                     []string
+	box, workspace           string
+	days                     int
+	reason                   string
+}
+
+func newStandingAddCommand(e *env) *cobra.Command {
+	var f patternFlags
+	var trust trustOptions
+	cmd := &cobra.Command{
+		Use:   "add [flags]",
+		Short: "Sign a pattern: what it covers runs without a card",
+		Long: `Sign a pattern. A request that it covers is allowed at once, as a grant of its own
+that names the pattern; everything else is asked as before.
+
+A pattern covers by meaning, not by text: programs and operations of the catalog,
+what they do, and the folders that they may touch. In a path * stands for any
+part of one name and ** for any folders. Outside of a box nothing is covered that
+could run what the agent has written, that consults a repository's settings, shows
+credentials, or cannot be known from its text; with --box these are the box's to
+hold. What is critical is never covered.
+
+--class fills in what is usual for a kind of work in --folder (default: this one):
+  box        anything at all, in the box default about the folder, without a network
+  read       the fourteen safe commands (ls, cat, head, tail, wc, file, stat, which,
+             echo, date, whoami, pwd, find, grep), reading in the folder and in the
+             documentation of the system
+  git-read   what reads a repository, in the box read
+  edit       changes of files in the folder, but for those that run or steer later
+
+Signing is a change of trust: it is signed with the SSH key of your login, or
+confirmed on the page whose address is printed.`,
+		Example: `  vogt standing add --class box --for coder
+  vogt standing add --program git --operation git.log --box read --reason "history"
+  vogt standing add --program grep,rg --read "/home/me/src/**" --days 30`,
+		Args: cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error { return e.addStanding(cmd.Context(), f, trust) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.who, "for", "*", "the agent `NAME` that it is for (default: all of yours)")
+	flags.StringVar(&f.class, "class", "", "fill in a `CLASS`: box, read, git-read or edit")
+	flags.StringVar(&f.folder, "folder", "", "the `FOLDER` of the class (default: this one)")
+	flags.StringSliceVar(&f.pattern.Programs, "program", nil, "a `PROGRAM`, as the catalog names it")
+	flags.StringSliceVar(&f.pattern.Operations, "operation", nil, "an `OPERATION` of the catalog, such as git.log")
+	flags.StringSliceVar(&f.does, "does", nil, "what it may do: read, write, delete, connect, any (in a box)")
+	flags.StringSliceVar(&f.pattern.Read, "read", nil, "a `PATTERN` of paths that may be read")
+	flags.StringSliceVar(&f.pattern.Write, "write", nil, "a `PATTERN` of paths that may be written, too")
+	flags.StringSliceVar(&f.pattern.Hosts, "host", nil, "a `HOST` that may be contacted: name or *.name")
+	flags.StringVar(&f.pattern.Machine, "machine", "", "only requests from this `MACHINE`")
+	flags.StringVar(&f.box, "box", "", "cover only what runs in a box of this `PROFILE`, without a network")
+	flags.StringVar(&f.workspace, "workspace", "", "a `PATTERN` of the folder that the box is about")
+	flags.StringVar(&f.risk, "max-risk", "", "the highest `RISK`: low, medium or high (default: medium, in a box high)")
+	flags.Int64Var(&f.pattern.Limits.PerMinute, "per-minute", 0, "how many uses a minute, before it is paused (default: 60)")
+	flags.Int64Var(&f.pattern.Limits.Deletes, "deletes", 0, "how many uses an hour that delete (default: 50)")
+	flags.Int64Var(&f.pattern.Limits.Uses, "uses", 0, "how many uses in all (default: any number)")
+	flags.IntVar(&f.days, "days", grant.DefaultDays, "how many days it lasts")
+	flags.StringVar(&f.reason, "reason", "", "why, in words for yourself")
+	flags.StringVar(&trust.key, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
+	return cmd
+}
+
+// safeCommands are the fourteen that show what is, and change nothing.
+func safeCommands() []string {
+	return []string{"cat", "date", "echo", "file", "find", "grep", "head", "ls", "pwd", "stat", "tail", "wc", "which", "whoami"}
+}
+
+// complete is the pattern that the flags describe.
+func (f patternFlags) complete() (grant.Pattern, error) {
+	p := f.pattern
+	for _, d := range f.does {
+		p.Does = append(p.Does, grant.Deed(d))
+	}
+	if f.risk != "" {
+		if err := p.MaxRisk.UnmarshalText([]byte(f.risk)); err != nil {
+			return p, err
+		}
+	}
+	if f.box != "" || f.workspace != "" {
+		p.Box = &grant.Box{Profile: f.box, Workspace: f.workspace}
+	}
+	if f.class != "" {
+		if err := f.fill(&p); err != nil {
+			return p, err
+		}
+	}
+	return p.Complete()
+}
+
+// fill adds what is usual for a class.
+func (f patternFlags) fill(p *grant.Pattern) error {
+	folder := f.folder
+	if folder == "" {
+		folder = "."
+	}
+	folder, err := canonical(folder)
+	if err != nil {
+		return err
+	}
+	all := filepath.Join(folder, "**")
+	switch f.class {
+	case "box":
+		p.Does, p.Box = append(p.Does, grant.DeedAny), &grant.Box{Profile: "default", Workspace: all}
+	case "read":
+		p.Programs = append(p.Programs, safeCommands()...)
+		p.Read = append(p.Read, all, "/usr/share/doc/**", "/usr/share/man/**", "/usr/share/info/**")
+	case "git-read":
+		p.Programs, p.Box = append(p.Programs, "git"), &grant.Box{Profile: "read"}
+	case "edit":
+		p.Does, p.Write = append(p.Does, grant.DeedWrite), append(p.Write, all)
+	default:
+		return fmt.Errorf("class %q: want box, read, git-read or edit", f.class)
+	}
+	return nil
+}
+
+func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOptions) error {
+	f.pattern.Agent = f.who
+	if f.who != "*" && !strings.Contains(f.who, "@") {
+		err := e.withAgent(ctx, f.who, func(_ *client.Client, p api.Principal) error {
+			f.pattern.Agent = p.Email
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	p, err := f.complete()
+	if err != nil {
+		return &usageError{text: e.text(messages.BadPattern, err.Error())}
+	}
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	params := map[string]string{"pattern": string(encoded), "days": strconv.Itoa(f.days)}
+	if f.reason != "" {
+		params["reason"] = f.reason
+	}
+	done, authority, err := e.changeTrust(ctx, trust, api.TrustStandingAdd, params)
+	if err != nil {
+		return err
+	}
+	if done.Standing == nil {
+		return &client.Error{Kind: client.Malformed, Where: authority, Detail: "the standing grant is missing in the answer"}
+	}
+	return e.print(done.Standing, func(w io.Writer) error {
+		s := &sheet{w: w}
+		s.standing(*done.Standing)
+		return s.err
+	})
+}
+
+// standing shows a pattern whole.
+func (s *sheet) standing(g api.Standing) {
+	s.fact("ID", g.ID)
+	state := string(g.Status)
+	if g.Status == grant.Approved {
+		state = "in force"
+	}
+	if g.Paused != "" && g.Status == grant.Approved {
+		state = "paused: " + g.Paused
+	}
+	s.fact("State", state)
+	for _, f := range patternFacts(g.Pattern) {
+		s.fact(f[0], f[1])
+	}
+	s.some("Reason", g.Reason)
+	s.some("Signed", moment(g.CreatedAt)+" by "+g.Author+" ("+string(g.Strength)+", record "+strconv.FormatInt(g.Record, 10)+")")
+	s.some("Ends", moment(g.ExpiresAt))
+	used := strconv.FormatInt(g.Uses, 10)
+	if g.LastUsedAt != 0 {
+		used += ", last " + moment(g.LastUsedAt)
+	}
+	s.fact("Used", used)
+}
+
+// patternFacts are the parts of a pattern by name.
+func patternFacts(p grant.Pattern) (out [][2]string) {
+	list := func(name string, values []string, none string) {
+		if text := strings.Join(values, ", "); text != "" {
+			out = append(out, [2]string{name, text})
+		} else if none != "" {
+			out = append(out, [2]string{name, none})
+		}
+	}
+	agent := p.Agent
+	if agent == "*" {
+		agent = "all your agents"
+	}
+	list("Agent", []string{agent}, "")
+	if p.Machine != "" {
+		list("Machine", []string{p.Machine}, "")
+	}
+	list("Programs", p.Programs, "any")
+	list("Operations", p.Operations, "")
+	var deeds []string
+	for _, d := range p.Does {
+		deeds = append(deeds, string(d))
+	}
+	list("May", deeds, "")
+	if p.Box != nil {
+		where := "the box " + p.Box.Profile + ", without a network"
+		if p.Box.Workspace != "" {
+			where += ", about " + p.Box.Workspace
+		}
+		list("Only in", []string{where}, "")
+	} else {
+		list("Reads in", p.Read, "")
+		list("Writes in", p.Write, "")
+	}
+	list("Hosts", p.Hosts, "")
+	limits := fmt.Sprintf("risk %s, %d uses a minute, %d deletes an hour", p.MaxRisk, p.Limits.PerMinute, p.Limits.Deletes)
+	if p.Limits.Uses > 0 {
+		limits += fmt.Sprintf(", %d uses in all", p.Limits.Uses)
+	}
+	list("Up to", []string{limits}, "")
+	return out
+}
+
+// brief is a pattern in a line.
+func brief(p grant.Pattern) string {
+	var parts []string
+	for _, f := range patternFacts(p) {
+		switch f[0] {
+		case "Programs", "Operations":
+			parts = append(parts, f[1])
+		case "May", "Only in", "Reads in", "Writes in", "Hosts":
+			parts = append(parts, strings.ToLower(f[0][:1])+f[0][1:]+" "+f[1])
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func newStandingListCommand(e *env) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the patterns that are in force",
+		Args:  cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			return e.listStanding(cmd.Context(), func(s api.Standing) bool { return all || s.Status == grant.Approved })
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "those that are over, too")
+	return cmd
+}
+
+func (e *env) listStanding(ctx context.Context, wanted func(api.Standing) bool) error {
+	c, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Standing(ctx)
+	if err != nil {
+		return err
+	}
+	shown := []api.Standing{}
+	for _, s := range list {
+		if wanted(s) {
+			shown = append(shown, s)
+		}
+	}
+	return e.print(shown, func(w io.Writer) error {
+		if len(shown) == 0 {
+			return line(e.text(messages.NoStanding))(w)
+		}
+		table := terminal.Table{Header: []string{"ID", "STATE", "USED", "ENDS", "COVERS"}, Width: terminal.Width(e.stdout)}
+		for _, s := range shown {
+			state := string(s.Status)
+			if s.Paused != "" && s.Status == grant.Approved {
+				state = "paused"
+			}
+			table.Rows = append(table.Rows, []string{s.ID, state, strconv.FormatInt(s.Uses, 10), onDay(s.ExpiresAt), brief(s.Pattern)})
+		}
+		return table.Print(w)
+	})
+}
+
+func onDay(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.DateOnly) }
+
+// withStanding finds a standing grant by its id, or what it begins with.
+func (e *env) withStanding(ctx context.Context, id string, do func(*client.Client, api.Standing) error) error {
+	c, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	list, err := c.Standing(ctx)
+	if err != nil {
+		return err
+	}
+	var found []api.Standing
+	for _, s := range list {
+		if s.ID == id {
+			return do(c, s)
+		}
+		if len(id) >= 8 && strings.HasPrefix(s.ID, id) {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		return &client.Error{Kind: client.Unknown, Detail: e.text(messages.NoSuchStanding, terminal.Visible(id))}
+	}
+	return do(c, found[0])
+}
+
+func newStandingShowCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a pattern",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			return e.withStanding(cmd.Context(), args[0], func(_ *client.Client, g api.Standing) error {
+				return e.print(g, func(w io.Writer) error {
+					s := &sheet{w: w}
+					s.standing(g)
+					return s.err
+				})
+			})
+		}),
+	}
+}
+
+func newStandingRevokeCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID…",
+		Short: "Take patterns back, and what they gave and nobody has used; the login suffices",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			for _, id := range args {
+				err := e.withStanding(cmd.Context(), id, func(c *client.Client, s api.Standing) error {
+					if err := c.RevokeStanding(cmd.Context(), s.ID); err != nil {
+						return err
+					}
+					return e.print(map[string]any{"id": s.ID, "status": grant.Revoked}, line(e.text(messages.StandingRevoked, s.ID)))
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+func newStandingResumeCommand(e *env) *cobra.Command {
+	var trust trustOptions
+	cmd := &cobra.Command{
+		Use:   "resume ID",
+		Short: "Let a pattern cover again that was paused because a limit was exceeded",
+		Args:  cobra.ExactArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			return e.withStanding(cmd.Context(), args[0], func(_ *client.Client, s api.Standing) error {
+				if _, _, err := e.changeTrust(cmd.Context(), trust, api.TrustStandingResume, map[string]string{"id": s.ID}); err != nil {
+					return err
+				}
+				return e.print(map[string]any{"id": s.ID, "paused": ""}, line(e.text(messages.StandingResumed, s.ID)))
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&trust.key, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
+	return cmd
+}
+
+func newStandingUnusedCommand(e *env) *cobra.Command {
+	days := 30
+	cmd := &cobra.Command{
+		Use:   "unused",
+		Short: "List the patterns that nobody has used for some time",
+		Args:  cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			if days < 0 {
+				return &usageError{text: e.text(messages.BadPattern, "--days is negative")}
+			}
+			before := e.now().Add(-time.Duration(days) * 24 * time.Hour).Unix()
+			return e.listStanding(cmd.Context(), func(s api.Standing) bool {
+				return s.Status == grant.Approved && max(s.LastUsedAt, s.CreatedAt) <= before
+			})
+		}),
+	}
+	cmd.Flags().IntVar(&days, "days", days, "for how many `DAYS`")
+	return cmd
+}
+
+func newStandingTestCommand(e *env) *cobra.Command {
+	var who, confined, workspace string
+	cmd := &cobra.Command{
+		Use:   "test [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Say what the patterns would make of a command, and why; nothing is asked",
+		Args:  cobra.ArbitraryArgs,
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{text: e.text(messages.NoCommand)}
+			}
+			return e.testStanding(cmd.Context(), who, confined, workspace, args)
+		}),
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringVar(&who, "for", "", "the agent `NAME` that would ask (with a person's login)")
+	cmd.Flags().StringVar(&confined, "confine", "", "as if it ran in a box with this `PROFILE` (without one: default)")
+	cmd.Flags().Lookup("confine").NoOptDefVal = "default"
+	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
+	return cmd
+}
+
+func (e *env) testStanding(ctx context.Context, who, confined, workspace string, args []string) error {
+	host, err := hostname()
+	if err != nil {
+		return err
+	}
+	if confined != "" {
+		if e.box, err = e.newBox(confined, workspace); err != nil {
+			return err
+		}
+	}
+	bound, err := e.executor().Bind(args, "")
+	if err != nil {
+		return err
+	}
+	defer bound.Close()
+	facts := bound.Context()
+	req := grant.Request{Host: host, Command: facts.Argv, Context: &facts}
+	facts.Links = e.links(req)
+	c, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if !c.Login().Agent() {
+		if who == "" {
+			return &usageError{text: e.text(messages.TestForWhom)}
+		}
+		if !strings.Contains(who, "@") {
+			if err := e.withAgent(ctx, who, func(_ *client.Client, p api.Principal) error { who = p.Email; return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	answer, err := c.TestStanding(ctx, api.TestStanding{Agent: who, Request: req})
+	if err != nil {
+		return err
+	}
+	err = e.print(answer, func(w io.Writer) error {
+		var b strings.Builder
+		for _, call := range answer.Calls {
+			shown := call.Shown
+			if shown == "" {
+				shown = call.Permission
+			}
+			if call.Standing != "" {
+				fmt.Fprintf(&b, "covered   %s\n          by %s\n", terminal.Visible(shown), call.Standing)
+				continue
+			}
+			fmt.Fprintf(&b, "asks      %s\n          risk %s; %s\n", terminal.Visible(shown), call.Risk, call.Effects)
+			for _, m := range call.Missed {
+				fmt.Fprintf(&b, "          not by %s: %s\n", m.Standing, terminal.Visible(m.Why))
+			}
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+	if err == nil && !answer.Covered {
+		err = withCode(exitUndecided, nil)
+	}
+	return err
+}
+
+// maxLinks bounds the paths of a command that are looked at.
+const maxLinks = 256
+
+// links are the paths of a command that lead elsewhere on this machine. Where
+// something is missing, what it would be made in is looked at.
+func (e *env) links(req grant.Request) map[string]string {
+	rd, err := e.reader()
+	if err != nil {
+		return nil // the authority reads, too, and covers nothing of what cannot be read
+	}
+	at := reading.Place{Home: e.getenv("HOME")}
+	if c := req.Context.Cwd; c != nil && c.Path != nil {
+		at.Cwd = *c.Path
+	}
+	r, err := rd.Argv(req.Command, req.Context.Executable, at)
+	if err != nil || r.Effects.Has(detail.Opaque) {
+		return nil
+	}
+	var out map[string]string
+	n := 0
+	for _, call := range r.Calls {
+		for _, list := range [][]string{call.Paths.Reads, call.Paths.Writes, call.Paths.Deletes, {call.Cwd}} {
+			for _, name := range list {
+				if n++; n > maxLinks {
+					return out
+				}
+				if !filepath.IsAbs(name) {
+					continue
+				}
+				if target := resolved(name); target != name {
+					if out == nil {
+						out = make(map[string]string)
+					}
+					out[name] = target
+				}
+			}
+		}
+	}
+	return out
+}
+
+// resolved follows the links of a path as far as it exists.
+func resolved(name string) string {
+	rest := ""
+	for at := name; ; at = filepath.Dir(at) {
+		target, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(target, rest)
+		}
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return "" // leads nowhere, or in a circle: within no pattern
+		}
+		if at == filepath.Dir(at) || !errors.Is(err, os.ErrNotExist) {
+			return name
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}

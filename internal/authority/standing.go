@@ -1,0 +1,434 @@
+package authority
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vogt/internal/api"
+	"vogt/internal/coverage"
+	"vogt/internal/detail"
+	"vogt/internal/fault"
+	"vogt/internal/flow"
+	"vogt/internal/grant"
+	"vogt/internal/store"
+)
+
+const (
+	// maxStanding bounds the patterns of one person, and so what a request is
+	// compared with at most.
+	maxStanding = 2000
+	// standingTTL is how long a use may lie about that a pattern gave: whoever
+	// asked is there to run it.
+	standingTTL = 5 * 60 * 1000
+	// A pattern's limits count within these.
+	minuteMS, hourMS = 60 * 1000, 60 * minuteMS
+)
+
+// errNoStanding is said for standing grants that do not exist and for those of
+// others.
+func errNoStanding() *Error {
+	return problem(404, "There is no such standing grant", "", "See yours: vogt standing list.").kind("grant_not_found")
+}
+
+// standingParams checks the parameters of a pattern to be signed and puts them
+// into their one form, which is what the person sees and signs.
+func standingParams(params map[string]string) error {
+	bad := func(err error) error {
+		return problem(400, "The pattern cannot be taken", err.Error()+".", "Correct it; vogt standing add --help names what a pattern may hold.")
+	}
+	var p grant.Pattern
+	if len(params["pattern"]) > grant.MaxPattern {
+		return bad(fmt.Errorf("it has %d bytes, the limit is %d", len(params["pattern"]), grant.MaxPattern))
+	}
+	if err := strictJSON(params["pattern"], &p); err != nil {
+		return bad(err)
+	}
+	p.Agent = lower(p.Agent)
+	p, err := p.Complete()
+	if err != nil {
+		return bad(err)
+	}
+	if p.Agent != "*" {
+		if err := checkEmail(p.Agent); err != nil {
+			return err
+		}
+	}
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	params["pattern"] = string(encoded)
+	days := grant.DefaultDays
+	if text := params["days"]; text != "" {
+		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > grant.MaxDays {
+			return bad(fmt.Errorf("days %q: want 1 to %d", text, grant.MaxDays))
+		}
+	}
+	params["days"] = strconv.Itoa(days)
+	if len(params["reason"]) > maxReason {
+		return bad(fmt.Errorf("reason has %d bytes, the limit is %d", len(params["reason"]), maxReason))
+	}
+	return nil
+}
+
+// addStanding puts a signed pattern into force. The record that holds the
+// signature is the next one.
+func (t *txn) addStanding(person store.Principal, params map[string]string, strength grant.Strength) (store.Standing, error) {
+	var s store.Standing
+	if err := json.Unmarshal([]byte(params["pattern"]), &s.Pattern); err != nil {
+		return s, err
+	}
+	days, err := strconv.Atoi(params["days"])
+	if err != nil {
+		return s, err
+	}
+	if s.Pattern.Agent != "*" {
+		if err := t.ownAgent(person, s.Pattern.Agent); err != nil {
+			return s, err
+		}
+	}
+	n, err := store.CountStanding(t, person.Email)
+	if err != nil {
+		return s, err
+	}
+	if n >= maxStanding {
+		return s, problem(409, "Too many standing grants", fmt.Sprintf("%d are in force.", n), "Revoke those that nobody uses: vogt standing unused.")
+	}
+	if s.ID, err = t.a.newID(); err != nil {
+		return s, err
+	}
+	if s.Record, err = store.LogSize(t); err != nil {
+		return s, err
+	}
+	s.Author, s.Generation, s.Reason, s.Strength = person.Email, person.Generation, params["reason"], strength
+	s.Created, s.Until = t.now, t.now+grant.Millis(days)*24*hourMS
+	return s, store.InsertStanding(t, s)
+}
+
+// standingView is a standing grant as the interface shows it.
+func (a *Authority) standingView(s store.Standing) api.Standing {
+	out := api.Standing{
+		ID: s.ID, Type: "standing", Status: grant.Approved, Author: s.Author, Pattern: s.Pattern, Reason: s.Reason, CreatedAt: s.Created.Seconds(),
+		ExpiresAt: s.Until.Seconds(), Strength: s.Strength, Record: s.Record, Paused: s.Paused, Uses: s.Uses, LastUsedAt: s.LastUsed.Seconds(),
+	}
+	switch {
+	case s.Revoked != 0:
+		out.Status = grant.Revoked
+	case s.Until.Reached(a.now()):
+		out.Status = grant.Expired
+	case s.Pattern.Limits.Uses > 0 && s.Uses >= s.Pattern.Limits.Uses:
+		out.Status = grant.Used
+	}
+	return out
+}
+
+// Standing lists the caller's standing grants: a person's own, an agent's those
+// that are for it.
+func (a *Authority) Standing(ctx context.Context, by Actor) ([]api.Standing, error) {
+	if !by.Known() {
+		return nil, errUnauthenticated()
+	}
+	out := []api.Standing{}
+	err := a.view(ctx, func(tx store.Tx) error {
+		author := by.Principal.Email
+		if by.Agent() {
+			author = by.Principal.Owner
+		}
+		all, err := store.StandingOf(tx, author)
+		for _, s := range all {
+			if !by.Agent() || s.Pattern.Agent == "*" || s.Pattern.Agent == by.Principal.Email {
+				out = append(out, a.standingView(s))
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// RevokeStanding takes a standing grant back, and what it gave and nobody has
+// used yet. A token suffices: it only narrows.
+func (a *Authority) RevokeStanding(ctx context.Context, by Actor, id string) error {
+	return a.narrow(ctx, func(t *txn) error {
+		s, err := store.StandingByID(t, id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && by.Means != Management && s.Author != by.Principal.Email {
+			return errNoStanding()
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.mayNarrow(by, s.Author); err != nil {
+			return err
+		}
+		return t.endStanding(by.Name(), s, "revoked")
+	})
+}
+
+func (t *txn) endStanding(by string, s store.Standing, why string) error {
+	if err := store.EndStanding(t, s.ID, by, int64(t.now)); errors.Is(err, store.ErrConflict) {
+		return problem(409, "The standing grant is revoked already", "", "").kind("grant_already_decided")
+	} else if err != nil {
+		return err
+	}
+	fault.Point("authority.standing")
+	derived, err := store.DerivedGrants(t, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range derived {
+		next, err := g.Apply(grant.Revoke{By: by, At: t.now})
+		if err != nil {
+			continue // its time has run out; it is written down as expired
+		}
+		if err := t.revoke(next, "its standing grant "+s.ID+" was "+why); err != nil {
+			return err
+		}
+	}
+	_, err = t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.revoked", By: by, Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
+	return err
+}
+
+// endStandingOf takes back what a principal has signed, and what names it.
+func (t *txn) endStandingOf(by string, p store.Principal) error {
+	all, err := store.StandingOf(t, p.Email)
+	if err != nil {
+		return err
+	}
+	if p.Owner != "" {
+		named, err := store.StandingNaming(t, p.Owner, p.Email)
+		if err != nil {
+			return err
+		}
+		all = append(all, named...)
+	}
+	for _, s := range all {
+		if s.Revoked != 0 {
+			continue
+		}
+		if err := t.endStanding(by, s, "withdrawn with "+p.Email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidates are the standing grants that may cover a request of this agent.
+func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine string) ([]*grant.Standing, error) {
+	if p.Kind != kindAgent || p.Owner == "" {
+		return nil, nil
+	}
+	owner, err := store.PrincipalByEmail(tx, p.Owner)
+	if err != nil || !usable(owner) {
+		return nil, ignoreNotFound(err)
+	}
+	var out []*grant.Standing
+	for _, program := range programs(read) {
+		found, err := store.StandingFor(tx, p.Owner, p.Email, program)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			switch {
+			case slices.ContainsFunc(out, func(seen *grant.Standing) bool { return seen.ID == s.ID }):
+			case s.Generation != owner.Generation || !s.For(p.Email, p.Owner, machine):
+			case s.Pattern.Agent != "*" && int64(s.Created) < p.Created:
+				// Another agent had this address when the pattern was signed.
+			default:
+				standing := s.Standing
+				out = append(out, &standing)
+			}
+		}
+	}
+	return out, nil
+}
+
+func programs(read flow.Reading) []string {
+	out := []string{""}
+	for _, d := range read.Details {
+		if c, ok := d.(detail.Command); ok && c.Program != "" {
+			out = append(out, c.Program)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// useStanding allows a request by the patterns that cover it, unless one of
+// them has been used too much: that one is paused, and the request is asked.
+func (t *txn) useStanding(by Actor, g grant.Grant, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
+	deletes := read.Effects.Has(detail.Destroys)
+	until := min(t.now+standingTTL, t.now+grant.Millis(t.a.cfg.OnceTTL.Milliseconds()))
+	var ids []string
+	for _, s := range verdict.Standing {
+		over, err := t.overLimit(s, deletes)
+		if err != nil {
+			return out, false, err
+		}
+		if over != "" {
+			return out, false, t.pauseStanding(s, over)
+		}
+		until = min(until, s.Until)
+		ids = append(ids, s.ID)
+	}
+	first := verdict.Standing[0]
+	statement := t.a.statementOf(g, Reach{Type: grant.Once})
+	digest := statement.Digest()
+	encoded, err := json.Marshal(statement)
+	if err != nil {
+		return out, false, err
+	}
+	if err := store.InsertGrant(t, g, key, size); err != nil {
+		return out, false, err
+	}
+	if _, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, "covered by a standing grant")); err != nil {
+		return out, false, err
+	}
+	next, err := g.Apply(grant.Approve{Type: grant.Once, Until: until, Decision: grant.Decision{
+		By: first.Author, At: t.now, Strength: first.Strength, Digest: digest, Standing: first.ID,
+	}})
+	if err != nil {
+		return out, false, err
+	}
+	for _, id := range ids {
+		if err := store.UseStanding(t, id, g.ID, deletes, int64(t.now)); err != nil {
+			return out, false, err
+		}
+	}
+	fault.Point("authority.use-standing")
+	err = t.settle(next, decisionRecord{
+		Grant: g.ID, By: first.Author, Answer: "approved", Type: next.Type, Until: next.ValidUntil,
+		Strength: first.Strength, Digest: digest, Statement: encoded, Standing: ids,
+	})
+	return Created{Grant: next, New: true, Standing: true}, true, err
+}
+
+// overLimit says which limit the next use would exceed.
+func (t *txn) overLimit(s *grant.Standing, deletes bool) (string, error) {
+	all, _, err := store.StandingUses(t, s.ID, int64(t.now)-minuteMS)
+	if err != nil {
+		return "", err
+	}
+	if limit := s.Pattern.Limits.PerMinute; all >= limit {
+		return fmt.Sprintf("more than %d uses in a minute", limit), nil
+	}
+	if !deletes {
+		return "", nil
+	}
+	_, gone, err := store.StandingUses(t, s.ID, int64(t.now)-hourMS)
+	if limit := s.Pattern.Limits.Deletes; err == nil && gone >= limit {
+		return fmt.Sprintf("more than %d uses that delete in an hour", limit), nil
+	}
+	return "", err
+}
+
+func (t *txn) pauseStanding(s *grant.Standing, why string) error {
+	if err := store.PauseStanding(t, s.ID, why); err != nil {
+		return err
+	}
+	_, err := t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.paused", By: s.Author, Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
+	return err
+}
+
+// resumeStanding lets a paused pattern cover again.
+func (t *txn) resumeStanding(person store.Principal, id string) error {
+	s, err := store.StandingByID(t, id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && s.Author != person.Email {
+		return errNoStanding()
+	}
+	if err != nil {
+		return err
+	}
+	if err := store.PauseStanding(t, id, ""); errors.Is(err, store.ErrConflict) {
+		return errNoStanding()
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// standingStill checks that what decided in a person's name still may.
+func standingStill(tx store.Tx, g grant.Grant, now grant.Millis) error {
+	if g.Decision == nil || g.Decision.Standing == "" {
+		return nil
+	}
+	s, err := store.StandingByID(tx, g.Decision.Standing)
+	if err != nil {
+		return errNoStanding().caused(err)
+	}
+	author, err := store.PrincipalByEmail(tx, s.Author)
+	if err != nil || !usable(author) || author.Generation != s.Generation {
+		return inactive(s.Author).caused(err)
+	}
+	if s.Revoked != 0 || s.Until.Reached(now) {
+		return problem(403, "The standing grant behind this is over", "It was revoked, or its time has run out.", "Ask again.").kind("grant_revoked")
+	}
+	return nil
+}
+
+// TestStanding says what standing grants make of a request, without making one:
+// of the asker's agents for a person, of its own for an agent.
+func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, req grant.Request) (api.StandingTest, error) {
+	var out api.StandingTest
+	if !by.Known() {
+		return out, errUnauthenticated()
+	}
+	if by.Agent() {
+		agent = by.Principal.Email
+	}
+	read, err := flow.Read(a.reader, req)
+	if err != nil {
+		return out, problem(400, "The command cannot be run", err.Error(), "Correct the command and ask again.")
+	}
+	calls, where := read.Covered(), flow.WhereOf(req)
+	out.Risk = read.Risk.String()
+	err = a.view(ctx, func(tx store.Tx) error {
+		out.Calls, out.Covered = nil, true
+		p, err := store.PrincipalByEmail(tx, lower(agent))
+		if err != nil || p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
+			return problem(404, "There is no such agent", "", "See yours: vogt agent list.").caused(ignoreNotFound(err))
+		}
+		standing, err := candidates(tx, p, read, req.Host)
+		if err != nil {
+			return err
+		}
+		for i := range calls {
+			c := api.TestedCall{Effects: calls[i].Effects.String(), Risk: calls[i].Detail.Level().String(), Permission: calls[i].Detail.Permission()}
+			if i < len(read.Calls) {
+				c.Shown = read.Calls[i].Shown()
+			}
+			for _, s := range standing {
+				ok, why := coverage.Covers(&s.Pattern, &calls[i], where)
+				if ok && !s.Active(a.now()) {
+					ok, why = false, "it is paused, used up or over"
+				}
+				if ok && c.Standing == "" {
+					c.Standing = s.ID
+				}
+				if !ok {
+					c.Missed = append(c.Missed, api.Missed{Standing: s.ID, Why: why})
+				}
+			}
+			out.Covered = out.Covered && c.Standing != ""
+			out.Calls = append(out.Calls, c)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// strictJSON reads one JSON object without members that v does not know.
+func strictJSON(text string, v any) error {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if dec.More() {
+		return errors.New("text follows the object")
+	}
+	return nil
+}

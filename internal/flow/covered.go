@@ -1,0 +1,76 @@
+package flow
+
+import (
+	"strings"
+
+	"vogt/internal/coverage"
+	"vogt/internal/detail"
+	"vogt/internal/grant"
+	"vogt/internal/reading"
+)
+
+// Covered are the calls as coverage looks at them. What the text does beyond its
+// calls, or what makes it doubtful, is one more, that nothing outside of a box
+// covers.
+func (r *Reading) Covered() []coverage.Call {
+	out := make([]coverage.Call, 0, len(r.Calls)+1)
+	rest := r.Effects
+	for i, c := range r.Calls {
+		if i >= len(r.Details) {
+			break
+		}
+		rest &^= c.Effects
+		_, literal := c.Argv()
+		out = append(out, coverage.Call{
+			Detail: r.Details[i], Effects: c.Effects,
+			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
+			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Carrier: carrier(r.Calls, i),
+		})
+	}
+	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
+		out = append(out, coverage.Call{Detail: detail.Command{Program: "?", Operation: detail.GenericOperation, Risk: max(r.Risk, detail.High)}, Effects: rest | detail.Opaque})
+	}
+	return out
+}
+
+// carrier reports whether a call is one of the programs that only start others,
+// or say where they run, and does nothing besides: what it starts is covered by
+// itself, or not. Its paths are compared all the same.
+func carrier(calls []*reading.Call, i int) bool {
+	c := calls[i]
+	switch c.Program {
+	case "cd", "pushd", "popd", "true", "false", ":":
+		return c.Effects == 0 && !c.Paths.Unknown && !c.Remote && len(c.Paths.Sinks) == 0
+	case "sh", "bash", "dash", "env", "nice", "nohup", "timeout", "stdbuf", "setsid", "ionice", "time", "command", "builtin", "exec", "xargs":
+	default:
+		return false
+	}
+	if c.Effects != 0 || len(c.Paths.Reads)+len(c.Paths.Writes)+len(c.Paths.Deletes)+len(c.Paths.Sinks)+len(c.Hosts) > 0 || c.Paths.Unknown || c.Remote {
+		return false
+	}
+	return i+1 < len(calls) && calls[i+1].Depth > c.Depth
+}
+
+// WhereOf is where a request says that it would run. All of it is claimed: who
+// asks could as well run it elsewhere without asking.
+func WhereOf(req grant.Request) (w coverage.Where) {
+	c := req.Context
+	if c == nil {
+		return w
+	}
+	w.Links = c.Links
+	if c.Confinement == nil || c.NetworkMode == nil {
+		return w
+	}
+	// NAME sha256:HEX in FOLDER
+	profile, rest, _ := strings.Cut(*c.Confinement, " sha256:")
+	_, workspace, ok := strings.Cut(rest, " in ")
+	if !ok {
+		return w
+	}
+	w.Profile, w.Workspace, w.Offline = profile, workspace, *c.NetworkMode == offline
+	return w
+}
+
+// offline is the network mode of a box without a network.
+const offline = "none"

@@ -1,0 +1,59 @@
+package pages
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"vogt/internal/grant"
+)
+
+// patternOf reads a pattern that is to be signed. One that this version does not
+// know whole has no words here: it is shown as it is.
+func patternOf(text string) (p grant.Pattern, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&p) != nil || dec.More() {
+		return p, false
+	}
+	_, err := p.Complete()
+	return p, err == nil
+}
+
+// patternParams are the parts of a pattern, each as a line of its own.
+func patternParams(p grant.Pattern) (out []paramView) {
+	line := func(name, value string) {
+		if value != "" {
+			out = append(out, paramView{Name: name, Value: value, Known: true})
+		}
+	}
+	list := func(name string, values []string) { line(name, strings.Join(values, ", ")) }
+	line("agent", p.Agent)
+	line("machine", p.Machine)
+	programs := p.Programs
+	if len(programs) == 0 {
+		programs = []string{"*"}
+	}
+	list("programs", programs)
+	list("operations", p.Operations)
+	var does []string
+	for _, d := range p.Does {
+		does = append(does, string(d))
+	}
+	list("does", does)
+	if p.Box != nil {
+		line("box", p.Box.Profile)
+		line("workspace", p.Box.Workspace)
+	} else {
+		list("read", p.Read)
+		list("write", p.Write)
+	}
+	list("hosts", p.Hosts)
+	line("max_risk", p.MaxRisk.String())
+	line("per_minute", strconv.FormatInt(p.Limits.PerMinute, 10))
+	line("deletes_per_hour", strconv.FormatInt(p.Limits.Deletes, 10))
+	if p.Limits.Uses > 0 {
+		line("max_uses", strconv.FormatInt(p.Limits.Uses, 10))
+	}
+	return out
+}
