@@ -105,12 +105,7 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 	if box.Kept, err = keptHome(paths, name, box.Home, login); err != nil {
 		return nil, withCode(exitCannotRun, err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	box.Variables = []string{"VOGT_AGENT=" + name}
-	box.Profile.Read = append(box.Profile.Read, self)
 	return box, nil
 }
 

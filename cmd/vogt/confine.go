@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,11 +134,17 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	}
 	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.State}, Said: e.boxEnded}
 	if p.Network == plan.Proxied {
-		serve, err := e.proxy(p, filepath.Join(paths.Data, "egress.jsonl"))
+		way, err := e.boxWay(p, filepath.Join(paths.Data, "egress.jsonl"))
 		if err != nil {
 			return nil, withCode(exitConfig, err)
 		}
-		box.Serve = map[int]func(net.Listener){confine.ProxyPort: serve}
+		box.Serve = map[int]func(net.Listener){confine.ProxyPort: way.serve}
+		// For "vogt proxy connect".
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		p.Read = append(slices.Clip(p.Read), self)
 	}
 	return box, nil
 }

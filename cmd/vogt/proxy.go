@@ -19,9 +19,27 @@ import (
 	"vogt/internal/terminal"
 )
 
-// proxy is what serves the way out of a box. Connections are recorded in a file;
-// those that are refused are told on standard error, once for each host.
-func (e *env) proxy(p *confine.Profile, record string) (func(net.Listener), error) {
+// way is a proxy with what belongs to it.
+type way struct {
+	proxy *egress.Proxy
+	file  *os.File
+}
+
+func (w *way) close() { w.file.Close() }
+
+// wayOptions are what differs between a box's proxy and the one of a command that
+// runs without a box.
+type wayOptions struct {
+	record   string // file in which connections are recorded
+	command  string // whose they are, for the record
+	password string // that clients have to show, or none
+	refused  messages.Key
+}
+
+// newWay makes the proxy to the hosts of a profile. Connections are recorded in a
+// file; those that are refused are told on standard error, once for each host.
+func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
+	record := o.record
 	var rules []egress.Rule
 	for _, host := range p.Hosts {
 		rule, err := hostRule(host)
@@ -47,21 +65,28 @@ func (e *env) proxy(p *confine.Profile, record string) (func(net.Listener), erro
 		if r.Host == "" {
 			where = "?" // it could not be read
 		}
-		e.say(messages.HostRefused, where, r.Reason)
+		e.say(o.refused, where, r.Reason)
 	}}
 	proxy, err := egress.New(egress.Config{
-		Identity: egress.Identity{Agent: e.agent, Command: "confine " + p.Name},
+		Identity: egress.Identity{Agent: e.agent, Command: o.command},
 		Policy:   egress.Policy{Rules: rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{Upload: int64(p.Limits.Upload)}},
 		Audit:    audit,
+		Password: o.password,
 	})
 	if err != nil {
+		file.Close()
 		return nil, err
 	}
-	return func(l net.Listener) {
-		defer file.Close()
-		_ = proxy.Serve(context.Background(), l) // it ends when the box does
-	}, nil
+	return &way{proxy, file}, nil
 }
+
+// boxWay is newWay for a box.
+func (e *env) boxWay(p *confine.Profile, record string) (*way, error) {
+	return e.newWay(p, wayOptions{record: record, command: "confine " + p.Name, refused: messages.HostRefused})
+}
+
+// serve serves a listener of the box, with which it ends.
+func (w *way) serve(l net.Listener) { _ = w.proxy.Serve(context.Background(), l) }
 
 // maxRecord is from when on a record of connections is put aside as the older one,
 // in bytes, and maxRefused how many refused connections of a box are recorded.

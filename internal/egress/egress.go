@@ -4,7 +4,8 @@
 // The sandbox has a network of its own without a route. A listener is made
 // inside it and handed to Proxy.Serve outside; whoever connects there is the
 // session, so the descriptor is the identity, and there is no password to steal
-// or forget. One port speaks HTTP/1.1 as a proxy (CONNECT, and requests for
+// or forget. Where others can reach the listener, as on a loopback port of the
+// machine, Config.Password keeps them out. One port speaks HTTP/1.1 as a proxy (CONNECT, and requests for
 // http:// addresses) and SOCKS5 (CONNECT only), told apart by the first byte.
 //
 // Each connection goes the same way, and the first step that fails refuses it:
@@ -66,6 +67,9 @@ type Config struct {
 	// context ends, and may be called by several goroutines. Nil refuses.
 	Ask   func(context.Context, Question) Answer
 	Audit Audit
+	// Password, if there is one, has to be shown by every client, with the name User:
+	// for a listener that others than the session can reach.
+	Password string
 
 	// The rest has defaults, which are the machine's.
 
@@ -158,6 +162,7 @@ type Record struct {
 // Proxy serves the connections of one session.
 type Proxy struct {
 	config    Config
+	password  credential
 	limits    Limits
 	book      atomic.Pointer[rulebook]
 	replacing sync.Mutex // is held by Replace
@@ -195,7 +200,7 @@ func New(config Config) (*Proxy, error) {
 		config.Now = time.Now
 	}
 	p := &Proxy{
-		config: config, limits: limits, live: live{all: make(map[*exchange]*standing)},
+		config: config, password: newCredential(config.Password), limits: limits, live: live{all: make(map[*exchange]*standing)},
 		upload: newBudget(limits.Upload), requests: newBudget(limits.Requests),
 		slots:   make(chan struct{}, limits.Connections),
 		buffers: sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }},
@@ -334,8 +339,9 @@ func whenDone(ctx context.Context, f func()) (stop func()) {
 func (x *exchange) serve(ctx context.Context) *refusal {
 	p := x.p
 	_ = x.conn.SetReadDeadline(time.Now().Add(p.limits.HeaderTime))
-	within := p.requests.take(1)
 	head, refused := x.receive()
+	// Whoever has no credential uses up nothing of the session's.
+	within := refused != nil && p.password.demanded || p.requests.take(1)
 	if refused != nil {
 		return refused
 	}
@@ -391,7 +397,7 @@ func (x *exchange) receive() (*request, *refusal) {
 	}
 	if first[0] == socksVersion {
 		x.record.Protocol = SOCKS5
-		t, refused := readSOCKS(x.br, x.conn)
+		t, refused := readSOCKS(x.br, x.conn, x.p.password)
 		x.setTarget(t)
 		return nil, refused
 	}
@@ -401,6 +407,9 @@ func (x *exchange) receive() (*request, *refusal) {
 	head, refused := readRequest(x.br, x.p.limits.HeaderBytes)
 	if refused != nil {
 		return nil, refused
+	}
+	if !x.p.password.acceptsFields(head.credentials) {
+		return nil, refuse(NoCredential)
 	}
 	x.setTarget(head.target)
 	if head.target.scheme == Tunnel {
@@ -512,7 +521,7 @@ func (x *exchange) answer(refused *refusal) {
 	case refused.reason == ClientGone:
 	case x.record.Protocol != SOCKS5:
 		_ = refused.writeHTTP(x.conn, x.target)
-	case refused.reason != BadAuth: // which has been said in the greeting
+	case refused.reason != BadAuth && refused.reason != NoCredential: // which has been said in the greeting
 		_ = writeSOCKS(x.conn, refused.reason.meaning().socks)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	BadCommand
 	BadAddressType
 	BadHost
+	NoCredential
 
 	// The policy, or a person.
 	NotGranted
@@ -86,6 +87,8 @@ var meanings = [lastReason]meaning{
 	BadCommand:     {"command", http.StatusBadRequest, socksNoCommand, "of SOCKS5 only CONNECT is served", "There is no way for UDP or for incoming connections; HTTP/3 falls back to HTTP/2."},
 	BadAddressType: {"address-type", http.StatusBadRequest, socksNoAddress, "the type of address is not known", fixTools},
 	BadHost:        {"host", http.StatusForbidden, socksRefused, "the host is neither a plain name nor an address in its usual form", "Write the name in letters, digits, hyphens and dots."},
+
+	NoCredential: {"credential", http.StatusProxyAuthRequired, socksRefused, "this proxy belongs to one program and what it starts, and the credential is not theirs", "Use the address in HTTP_PROXY as it stands, with the name and password in it."},
 
 	NotGranted:       {"not-granted", http.StatusForbidden, socksRefused, "no rule grants this host and port", askOwner},
 	DeniedByRule:     {"denied-by-rule", http.StatusForbidden, socksRefused, "a rule denies this host", "Only the owner of this agent can change the rule."},
@@ -181,7 +184,11 @@ func (r *refusal) writeHTTP(w io.Writer, t target) error {
 		return err
 	}
 	body = append(body, '\n')
-	_, err = fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n%s: %s\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s",
+	challenge := ""
+	if m.status == http.StatusProxyAuthRequired {
+		challenge = "Proxy-Authenticate: Basic realm=\"vogt proxy\"\r\n"
+	}
+	_, err = fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n"+challenge+"%s: %s\r\nContent-Length: %s\r\nConnection: close\r\n\r\n%s",
 		m.status, http.StatusText(m.status), refusedHeader, m.word, strconv.Itoa(len(body)), body)
 	return err
 }

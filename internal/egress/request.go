@@ -26,6 +26,8 @@ type request struct {
 	length  int64   // of the body, if not chunked
 	chunked bool
 	expects bool // waits for "100 Continue" before it sends the body
+
+	credentials []string // for this proxy
 }
 
 // hasBody reports whether a body follows.
@@ -189,6 +191,8 @@ func (r *request) parseFields(lines []string) error {
 			for option := range strings.SplitSeq(value, ",") {
 				hop = append(hop, strings.ToLower(strings.Trim(option, " \t")))
 			}
+		case "proxy-authorization":
+			r.credentials = append(r.credentials, value)
 		default:
 			r.fields = append(r.fields, field{name, value})
 		}

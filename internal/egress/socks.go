@@ -13,6 +13,7 @@ const (
 	socksVersion = 5
 
 	socksNoAuth   = 0
+	socksPassword = 2 // RFC 1929
 	socksNoMethod = 0xff
 
 	socksConnect = 1
@@ -30,9 +31,9 @@ const (
 	socksNoAddress = 8
 )
 
-// readSOCKS reads the greeting, answers it on w, and reads the request. The
-// first byte of r is known to be the version.
-func readSOCKS(r io.Reader, w io.Writer) (target, *refusal) {
+// readSOCKS reads the greeting and a password if one is demanded, answers them on
+// w, and reads the request. The first byte of r is known to be the version.
+func readSOCKS(r io.Reader, w io.Writer, password credential) (target, *refusal) {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return target{}, unread(err)
@@ -41,14 +42,64 @@ func readSOCKS(r io.Reader, w io.Writer) (target, *refusal) {
 	if _, err := io.ReadFull(r, methods); err != nil {
 		return target{}, unread(err)
 	}
-	if !slices.Contains(methods, socksNoAuth) {
-		_, _ = w.Write([]byte{socksVersion, socksNoMethod})
-		return target{}, refuse(BadAuth)
+	method, reason := byte(socksNoAuth), BadAuth
+	if password.demanded {
+		method, reason = socksPassword, NoCredential
 	}
-	if _, err := w.Write([]byte{socksVersion, socksNoAuth}); err != nil {
+	if !slices.Contains(methods, method) {
+		_, _ = w.Write([]byte{socksVersion, socksNoMethod})
+		return target{}, refuse(reason)
+	}
+	if _, err := w.Write([]byte{socksVersion, method}); err != nil {
 		return target{}, refuse(ClientGone)
 	}
+	if password.demanded {
+		if refused := readSOCKSPassword(r, w, password); refused != nil {
+			return target{}, refused
+		}
+	}
 	return readSOCKSRequest(r)
+}
+
+// readSOCKSPassword reads and answers a name and a password, RFC 1929.
+func readSOCKSPassword(r io.Reader, w io.Writer, password credential) *refusal {
+	const version = 1
+	field := func() (string, error) {
+		var n [1]byte
+		if _, err := io.ReadFull(r, n[:]); err != nil {
+			return "", err
+		}
+		text := make([]byte, n[0])
+		_, err := io.ReadFull(r, text)
+		return string(text), err
+	}
+	var first [1]byte
+	if _, err := io.ReadFull(r, first[:]); err != nil {
+		return unread(err)
+	}
+	if first[0] != version {
+		return refuse(NoCredential)
+	}
+	user, err := field()
+	if err != nil {
+		return unread(err)
+	}
+	word, err := field()
+	if err != nil {
+		return unread(err)
+	}
+	answer := []byte{version, socksDone}
+	accepted := password.accepts(user, word)
+	if !accepted {
+		answer[1] = socksFailed
+	}
+	if _, err := w.Write(answer); err != nil {
+		return refuse(ClientGone)
+	}
+	if !accepted {
+		return refuse(NoCredential)
+	}
+	return nil
 }
 
 func readSOCKSRequest(r io.Reader) (target, *refusal) {

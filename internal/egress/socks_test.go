@@ -49,7 +49,7 @@ func TestReadSOCKS(t *testing.T) {
 	} {
 		var answer bytes.Buffer
 		r := strings.NewReader(tt.text)
-		target, refused := readSOCKS(r, &answer)
+		target, refused := readSOCKS(r, &answer, credential{})
 		reason, got := NoReason, ""
 		if refused != nil {
 			reason = refused.reason
@@ -81,7 +81,7 @@ func FuzzSOCKS(f *testing.F) {
 	f.Add([]byte(socksGreeting + socksTo(3, socksIPv6, strings.Repeat("\x00", 16), 80)))
 	f.Add([]byte("\x05\xff"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		target, refused := readSOCKS(bytes.NewReader(text), io.Discard)
+		target, refused := readSOCKS(bytes.NewReader(text), io.Discard, credential{})
 		if refused != nil {
 			if target.host != (Host{}) {
 				t.Errorf("%q is refused and names %q", text, target.host)

@@ -51,6 +51,12 @@ const (
 	NoHome
 	AllowNeedsProxy // profile
 	HostRefused     // host and port, reason
+	NoCommandToProxy
+	ProxyRefused // host and port, reason
+	NoPort       // text
+	NoProxyNamed
+	ConnectRefused // host and port, why
+	NoConnection   // proxy, cause
 	BoxLate
 	ReducedBox
 	SeatbeltBox
@@ -238,6 +244,12 @@ var catalog = [keys][2]string{
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
 	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},
+	NoCommandToProxy:   {"no command is given: vogt proxy -- COMMAND", "kein Befehl angegeben: vogt proxy -- BEFEHL"},
+	ProxyRefused:       {"the proxy does not let %s be reached: %s", "der Proxy lässt %s nicht zu: %s"},
+	NoPort:             {"%q is no port from 1 to 65535", "%q ist kein Port von 1 bis 65535"},
+	NoProxyNamed:       {"no variable names a proxy: start it in a box with hosts, or with \"vogt proxy\"", "keine Variable nennt einen Proxy: starte es in einer Box mit Hosts oder mit „vogt proxy“"},
+	ConnectRefused:     {"%s is not reached: %s", "%s wird nicht erreicht: %s"},
+	NoConnection:       {"there is no way by the proxy %s: %s", "über den Proxy %s führt kein Weg: %s"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
 	SeatbeltBox:        {"this was a box of Seatbelt, which was never tested on macOS: do not rely on it", "das war eine Box von Seatbelt, die auf macOS nie erprobt wurde: verlass dich nicht darauf"},
