@@ -16,6 +16,7 @@ import (
 
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/api"
+	"vogt/internal/egress"
 	"vogt/internal/execution"
 	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/plan"
@@ -139,6 +140,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 			return nil, withCode(exitConfig, err)
 		}
 		box.Serve = map[int]func(net.Listener){confine.ProxyPort: way.serve}
+		box.Direct = &confine.Direct{Network: egress.Synthetic(), Ports: way.proxy.DirectPorts(), Serve: way.serveDirect, Names: way.serveNames}
 		// For "vogt proxy connect".
 		self, err := os.Executable()
 		if err != nil {

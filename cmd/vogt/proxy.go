@@ -62,8 +62,11 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 	}
 	audit := &egressRecord{file: file, refused: func(r egress.Record) {
 		where := net.JoinHostPort(terminal.Visible(r.Host), strconv.Itoa(int(r.Port)))
-		if r.Host == "" {
+		switch {
+		case r.Host == "":
 			where = "?" // it could not be read
+		case r.Port == 0:
+			where = terminal.Visible(r.Host) // only its address was asked for
 		}
 		e.say(o.refused, where, r.Reason)
 	}}
@@ -87,6 +90,11 @@ func (e *env) boxWay(p *confine.Profile, record string) (*way, error) {
 
 // serve serves a listener of the box, with which it ends.
 func (w *way) serve(l net.Listener) { _ = w.proxy.Serve(context.Background(), l) }
+
+// serveDirect and serveNames are for programs in the box that know of no proxy.
+func (w *way) serveDirect(l net.Listener) { _ = w.proxy.ServeDirect(context.Background(), l) }
+
+func (w *way) serveNames(c net.PacketConn) { _ = w.proxy.ServeNames(context.Background(), c) }
 
 // maxRecord is from when on a record of connections is put aside as the older one,
 // in bytes, and maxRefused how many refused connections of a box are recorded.

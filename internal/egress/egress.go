@@ -13,6 +13,9 @@
 //  1. What the client asks for is read into a host, a port and a scheme
 //     (ParseHost, readRequest, readSOCKS). Whatever two programs could read
 //     differently is refused, and no later step sees the text again.
+//     A client that knows of no proxy has asked for the name before
+//     (Proxy.ServeNames) and connects to the address that stands for it
+//     (Proxy.ServeDirect).
 //  2. The policy is asked (Policy, Rule). A rule that denies wins. A host that no
 //     rule covers is held while a person is asked (Config.Ask); silence denies.
 //     Nothing is resolved before, since a question to the DNS carries data too.
@@ -124,6 +127,10 @@ const (
 	HTTPConnect
 	HTTPPlain
 	SOCKS5
+	// Direct is a connection to an address that stands for a name.
+	Direct
+	// Name is a question for an address.
+	Name
 )
 
 func (p Protocol) String() string {
@@ -136,6 +143,10 @@ func (p Protocol) String() string {
 		return "http"
 	case SOCKS5:
 		return "socks5"
+	case Direct:
+		return "direct"
+	case Name:
+		return "name"
 	}
 	return "none"
 }
@@ -170,6 +181,7 @@ type Proxy struct {
 	upload    *budget
 	requests  *budget
 	asks      asks
+	names     nameTable
 	slots     chan struct{} // one for each connection that is served
 	buffers   sync.Pool
 }
@@ -214,7 +226,9 @@ func New(config Config) (*Proxy, error) {
 // fails. It closes the listener and all connections, and returns when nothing of
 // them is left, so an Ask or an Audit that does not return holds it. A proxy may
 // serve several listeners of its session.
-func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return p.serve(ctx, l, false) }
+
+func (p *Proxy) serve(ctx context.Context, l net.Listener, direct bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := whenDone(ctx, func() { l.Close() })
 	var connections sync.WaitGroup
@@ -244,7 +258,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		}
 		connections.Go(func() {
 			defer func() { <-p.slots }()
-			p.handle(ctx, conn, &connections)
+			p.handle(ctx, conn, &connections, direct)
 		})
 	}
 }
@@ -276,14 +290,16 @@ type exchange struct {
 	br     *bufio.Reader
 	record Record
 	target target
+	direct bool // the client knows of no proxy
+	secure bool // and began with TLS
 
 	sent, received atomic.Int64
 	answered       bool // the client was told something; what follows is the host's
 }
 
 // handle serves a connection and closes it.
-func (p *Proxy) handle(ctx context.Context, conn net.Conn, work *sync.WaitGroup) {
-	x := &exchange{p: p, work: work, conn: conn, br: bufio.NewReader(conn)}
+func (p *Proxy) handle(ctx context.Context, conn net.Conn, work *sync.WaitGroup, direct bool) {
+	x := &exchange{p: p, work: work, conn: conn, br: bufio.NewReader(conn), direct: direct}
 	x.record.Identity, x.record.Start = p.config.Identity, p.config.Now()
 	stop := whenDone(ctx, func() { conn.Close() })
 	refused := x.serve(ctx)
@@ -391,6 +407,9 @@ func (x *exchange) serve(ctx context.Context) *refusal {
 // receive reads what the client asks for. It returns the head of a plain
 // request, and nil for a tunnel.
 func (x *exchange) receive() (*request, *refusal) {
+	if x.direct {
+		return x.receiveDirect()
+	}
 	first, err := x.br.Peek(1)
 	if err != nil {
 		return nil, unread(err)
@@ -417,10 +436,7 @@ func (x *exchange) receive() (*request, *refusal) {
 		return nil, nil
 	}
 	x.record.Protocol = HTTPPlain
-	if !head.hasBody() && x.br.Buffered() > 0 {
-		return nil, refuseFor(BadRequest, errors.New("a second request followed at once; each needs a connection of its own"))
-	}
-	return head, nil
+	return head, x.alone(head)
 }
 
 func (x *exchange) setTarget(t target) {
@@ -519,6 +535,8 @@ func (x *exchange) answer(refused *refusal) {
 	_ = x.conn.SetWriteDeadline(time.Now().Add(x.p.limits.HeaderTime))
 	switch {
 	case refused.reason == ClientGone:
+	case x.direct:
+		x.answerDirect(refused)
 	case x.record.Protocol != SOCKS5:
 		_ = refused.writeHTTP(x.conn, x.target)
 	case refused.reason != BadAuth && refused.reason != NoCredential: // which has been said in the greeting

@@ -260,6 +260,9 @@ func (r *rule) means(t target) bool {
 	return slices.Contains(r.Ports, t.port)
 }
 
+// inForce reports whether the rule has not ended.
+func (r *rule) inForce(now time.Time) bool { return r.Until.IsZero() || now.Before(r.Until) }
+
 // grants reports whether a rule that means the target may grant it.
 func (r *rule) grants(t target, hostKind func(string) string) bool {
 	if !r.star {
@@ -274,7 +277,7 @@ func (r *rule) grants(t target, hostKind func(string) string) bool {
 // judge says what the rules say about a target at a time: a grant, a refusal,
 // or neither, and then a person is to be asked.
 func judge(rules []rule, hostKind func(string) string, t target, now time.Time) (grant, *refusal) {
-	inForce := func(r *rule) bool { return r.means(t) && (r.Until.IsZero() || now.Before(r.Until)) }
+	inForce := func(r *rule) bool { return r.means(t) && r.inForce(now) }
 	for i := range rules {
 		if rules[i].Deny && inForce(&rules[i]) {
 			return grant{}, refuse(DeniedByRule)

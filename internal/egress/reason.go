@@ -27,6 +27,8 @@ const (
 	BadAddressType
 	BadHost
 	NoCredential
+	NoName
+	TooManyNames
 
 	// The policy, or a person.
 	NotGranted
@@ -89,6 +91,9 @@ var meanings = [lastReason]meaning{
 	BadHost:        {"host", http.StatusForbidden, socksRefused, "the host is neither a plain name nor an address in its usual form", "Write the name in letters, digits, hyphens and dots."},
 
 	NoCredential: {"credential", http.StatusProxyAuthRequired, socksRefused, "this proxy belongs to one program and what it starts, and the credential is not theirs", "Use the address in HTTP_PROXY as it stands, with the name and password in it."},
+
+	NoName:       {"no-name", http.StatusForbidden, socksRefused, "the address stands for no name", "Connect to hosts by their names."},
+	TooManyNames: {"too-many-names", http.StatusForbidden, socksRefused, "this session has asked for as many names as it may", "Use the proxy, which needs no addresses for names."},
 
 	NotGranted:       {"not-granted", http.StatusForbidden, socksRefused, "no rule grants this host and port", askOwner},
 	DeniedByRule:     {"denied-by-rule", http.StatusForbidden, socksRefused, "a rule denies this host", "Only the owner of this agent can change the rule."},

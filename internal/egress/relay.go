@@ -84,9 +84,12 @@ func (x *exchange) tunnel(ctx context.Context, upstream net.Conn, g grant) *refu
 func (x *exchange) accept() *refusal {
 	x.answered = true
 	var err error
-	if x.record.Protocol == SOCKS5 {
+	switch {
+	case x.direct:
+		// It believes that it is connected.
+	case x.record.Protocol == SOCKS5:
 		err = writeSOCKS(x.conn, socksDone)
-	} else {
+	default:
 		_, err = io.WriteString(x.conn, "HTTP/1.1 200 Connection established\r\n\r\n")
 	}
 	if err != nil {

@@ -42,6 +42,18 @@ var (
 // address. It accepts less than RFC 9112 does, since whatever two programs read
 // differently can carry a second request past one of them.
 func readRequest(br *bufio.Reader, limit int) (*request, *refusal) {
+	return readRequestTo(br, limit, nil)
+}
+
+// readDirectRequest reads the head of a request of a client that believes that it
+// speaks to the host itself.
+func readDirectRequest(br *bufio.Reader, limit int, to target) (*request, *refusal) {
+	return readRequestTo(br, limit, &to)
+}
+
+// readRequestTo is readRequest, or readDirectRequest if it is known whom the client
+// speaks to.
+func readRequestTo(br *bufio.Reader, limit int, to *target) (*request, *refusal) {
 	lines, err := readHead(br, limit)
 	switch {
 	case errors.Is(err, errLongHead):
@@ -51,12 +63,11 @@ func readRequest(br *bufio.Reader, limit int) (*request, *refusal) {
 	case err != nil:
 		return nil, unread(err)
 	}
-	r, version, refused := parseRequestLine(lines[0])
+	r, refused := parseRequestLine(lines[0], to)
 	if refused != nil {
 		return nil, refused
 	}
-	r.minor = version
-	if err := r.parseFields(lines[1:]); err != nil {
+	if err := r.parseFields(lines[1:], to != nil); err != nil {
 		return nil, refuseFor(BadRequest, err)
 	}
 	return r, nil
@@ -101,39 +112,46 @@ func readHead(br *bufio.Reader, limit int) ([]string, error) {
 	}
 }
 
-func parseRequestLine(line string) (*request, int, *refusal) {
+func parseRequestLine(line string, to *target) (*request, *refusal) {
 	method, rest, _ := strings.Cut(line, " ")
 	address, version, _ := strings.Cut(rest, " ")
 	minor := 1
 	switch {
 	case !httpguts.ValidHeaderFieldName(method): // a token, too
-		return nil, 0, refuse(BadProtocol)
+		return nil, refuse(BadProtocol)
 	case version == "HTTP/1.0":
 		minor = 0
 	case version != "HTTP/1.1":
-		return nil, 0, refuse(BadProtocol)
+		return nil, refuse(BadProtocol)
 	}
 	for i := range len(address) {
 		if address[i] <= ' ' || address[i] >= 0x7f {
-			return nil, 0, refuseFor(BadRequest, errors.New("the address has a byte that must be percent-encoded"))
+			return nil, refuseFor(BadRequest, errors.New("the address has a byte that must be percent-encoded"))
 		}
 	}
-	r := &request{method: method}
+	r := &request{method: method, minor: minor}
+	if to != nil {
+		if method == http.MethodConnect || !strings.HasPrefix(address, "/") || strings.Contains(address, "#") {
+			return nil, refuseFor(BadRequest, errors.New("the address is no path of this host"))
+		}
+		r.target, r.path = *to, address
+		return r, nil
+	}
 	if method == http.MethodConnect {
 		host, port, err := parseAuthority(address, 0)
 		if err != nil {
-			return nil, 0, refuseFor(BadHost, err)
+			return nil, refuseFor(BadHost, err)
 		}
 		r.target = target{host: host, port: port, scheme: Tunnel}
-		return r, minor, nil
+		return r, nil
 	}
 	const scheme = "http://"
 	if len(address) < len(scheme) || !strings.EqualFold(address[:len(scheme)], scheme) {
-		return nil, 0, refuse(BadScheme)
+		return nil, refuse(BadScheme)
 	}
 	address = address[len(scheme):]
 	if strings.Contains(address, "#") {
-		return nil, 0, refuseFor(BadRequest, errors.New("an address in a request has no fragment"))
+		return nil, refuseFor(BadRequest, errors.New("an address in a request has no fragment"))
 	}
 	authority := address
 	if end := strings.IndexAny(address, "/?"); end >= 0 {
@@ -144,14 +162,15 @@ func parseRequestLine(line string) (*request, int, *refusal) {
 	}
 	host, port, err := parseAuthority(authority, PlainHTTP.defaultPort())
 	if err != nil {
-		return nil, 0, refuseFor(BadHost, err)
+		return nil, refuseFor(BadHost, err)
 	}
 	r.target = target{host: host, port: port, scheme: PlainHTTP}
-	return r, minor, nil
+	return r, nil
 }
 
-// parseFields reads the header. Fields that are about this hop do not stay.
-func (r *request) parseFields(lines []string) error {
+// parseFields reads the header. Fields that are about this hop do not stay. A client
+// that speaks to the host itself says who that is in the field Host.
+func (r *request) parseFields(lines []string, direct bool) error {
 	if len(lines) > maxHeaders {
 		return errors.New("there are too many header fields")
 	}
@@ -168,7 +187,7 @@ func (r *request) parseFields(lines []string) error {
 		switch name = strings.ToLower(name); name {
 		case "host":
 			hosts++
-			if err := r.checkHost(value); err != nil {
+			if err := r.checkHost(value, direct); err != nil {
 				return err
 			}
 		case "content-length":
@@ -202,25 +221,29 @@ func (r *request) parseFields(lines []string) error {
 		return errors.New("one of the fields Host and Content-Length stands twice")
 	case lengths > 0 && r.chunked:
 		return errors.New("the fields Content-Length and Transfer-Encoding exclude each other")
-	case hosts == 0 && r.minor > 0 && r.target.scheme == PlainHTTP:
+	case hosts == 0 && (direct || r.minor > 0 && r.target.scheme == PlainHTTP):
 		return errors.New("the field Host is missing")
-	case r.target.scheme == Tunnel && (r.hasBody() || r.expects):
+	case !direct && r.target.scheme == Tunnel && (r.hasBody() || r.expects):
 		return errors.New("CONNECT has no body")
 	}
 	r.fields = slices.DeleteFunc(r.fields, func(f field) bool { return hopByHop(f.name) || slices.Contains(hop, f.name) })
 	return nil
 }
 
-// checkHost compares the field Host of a CONNECT with its target. For other
-// requests the field is replaced by the address's host, as RFC 9112 section
+// checkHost compares the field Host of a CONNECT, or of a client that speaks to the
+// host itself, with the target. For other requests the field is replaced by the address's host, as RFC 9112 section
 // 3.2.2 demands of proxies.
-func (r *request) checkHost(value string) error {
-	if r.target.scheme != Tunnel {
+func (r *request) checkHost(value string, direct bool) error {
+	if r.target.scheme != Tunnel && !direct {
 		return nil
 	}
-	host, port, err := parseAuthority(value, r.target.port)
+	usual := r.target.port
+	if direct {
+		usual = r.target.scheme.defaultPort()
+	}
+	host, port, err := parseAuthority(value, usual)
 	if err != nil || host != r.target.host || port != r.target.port {
-		return errors.New("the field Host names another host than CONNECT")
+		return errors.New("the field Host names another host than the connection")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"os/user"
 	"path"
@@ -46,12 +47,27 @@ type Request struct {
 	// them. Each is called once, in a goroutine of its own, and must return when
 	// its listener is closed.
 	Serve map[int]func(net.Listener)
+	// Direct is the way for programs that know of no proxy, with net = "proxy" on
+	// Linux. Nil is none.
+	Direct *Direct
 	// Secret are folders that no box may see, besides those that are always hidden:
 	// where the starter keeps its own.
 	Secret []string
 	// Own are folders that the box may write as well, such as the state of an
 	// agent.
 	Own []string
+}
+
+// Direct is how hosts are reached by programs that know of no proxy: names become
+// addresses of a network that is the box's own, and who connects to one of these at
+// one of the ports is served.
+type Direct struct {
+	Network netip.Prefix // of IPv4
+	Ports   []uint16     // those that Request.Serve has are left to it
+	// Serve is called for the listener of each port, and Names once. Both must
+	// return when what they serve is closed.
+	Serve func(net.Listener)
+	Names func(net.PacketConn)
 }
 
 // Resolve turns a request into a plan. Every path in it is free of links and
@@ -102,6 +118,13 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 		port := ProxyPort
 		if s.port != 0 {
 			port, p.Ports = s.port, []int{s.port}
+		} else if r.Direct != nil {
+			p.Direct = &plan.Direct{Network: r.Direct.Network.String()}
+			for _, n := range r.Direct.Ports {
+				if !slices.Contains(p.Ports, int(n)) {
+					p.Direct.Ports = append(p.Direct.Ports, int(n))
+				}
+			}
 		}
 		p.Environ = append(p.Environ, proxyVariables(port)...)
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -60,7 +61,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if r.Level == plan.Reduced {
 		out, err = reduced(helper, p, wall, streams)
 	} else {
-		out, err = start(helper, p, wall, streams, r.Serve)
+		out, err = start(helper, p, wall, streams, r)
 		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces && r.Profile.Reduced && r.Level == "" {
 			out, err = reduced(helper, p, wall, streams)
 		}
@@ -92,11 +93,11 @@ func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (
 		return Outcome{}, &RefusedError{Reason: "a reduced box has no network of its own, in which a proxy could be served"}
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
-	return start(helper, &r, wall, streams, nil)
+	return start(helper, &r, wall, streams, Request{})
 }
 
 // start starts the helper and waits for the end of the box.
-func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, serve map[int]func(net.Listener)) (Outcome, error) {
+func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, request Request) (Outcome, error) {
 	data, err := p.Encode()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -139,9 +140,9 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, ser
 	passed.to(cmd.Process, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
-	report, listeners, err := converse(ours, p, serve, &served)
-	for _, l := range listeners {
-		defer l.Close()
+	report, sockets, err := converse(ours, p, request, &served)
+	for _, s := range sockets {
+		defer s.Close()
 	}
 	if err != nil {
 		_ = cmd.Process.Kill()
@@ -213,6 +214,9 @@ func attributes(p *plan.Plan) *syscall.SysProcAttr {
 	// Without these the helper's own execve would drop the capabilities that
 	// the new user namespace gave it (capabilities(7)).
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	if p.Direct != nil {
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_BIND_SERVICE)
+	}
 	if os.Getuid() == 0 {
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_DAC_OVERRIDE)
 	}
@@ -233,7 +237,7 @@ func cannotStart(helper string, err error) error {
 }
 
 // converse listens to the helper until the command runs.
-func converse(control *os.File, p *plan.Plan, serve map[int]func(net.Listener), served *sync.WaitGroup) (report plan.Report, listeners []net.Listener, err error) {
+func converse(control *os.File, p *plan.Plan, r Request, served *sync.WaitGroup) (report plan.Report, sockets []io.Closer, err error) {
 	fd := int(control.Fd())
 	deadline := unix.NsecToTimeval(startLimit.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &deadline); err != nil {
@@ -246,26 +250,22 @@ func converse(control *os.File, p *plan.Plan, serve map[int]func(net.Listener), 
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EAGAIN):
-			return report, listeners, fmt.Errorf("the helper did not put up the box within %s", startLimit)
+			return report, sockets, fmt.Errorf("the helper did not put up the box within %s", startLimit)
 		case err != nil:
-			return report, listeners, fmt.Errorf("hear from the helper: %w", err)
+			return report, sockets, fmt.Errorf("hear from the helper: %w", err)
 		case n == 0 && report.Level == "" && report.Error == "":
-			return report, listeners, errors.New("the helper ended before it had put up the box")
+			return report, sockets, errors.New("the helper ended before it had put up the box")
 		case n == 0:
-			return report, listeners, nil // the command runs
+			return report, sockets, nil // the command runs
 		case m > 0:
-			listener, err := received(oob[:m])
+			socket, serve, err := received(oob[:m], string(packet[:n]), p, r)
 			if err != nil {
-				return report, listeners, err
+				return report, sockets, err
 			}
-			listeners = append(listeners, listener)
-			port, err := strconv.Atoi(string(packet[:n]))
-			if err != nil || !slices.Contains(p.Ports, port) || serve[port] == nil {
-				return report, listeners, errors.New("the helper hands over a listener that nobody asked for")
-			}
-			served.Go(func() { serve[port](listener) })
+			sockets = append(sockets, socket)
+			served.Go(serve)
 			if err := unix.Send(fd, []byte("served"), unix.MSG_NOSIGNAL); err != nil {
-				return report, listeners, err
+				return report, sockets, err
 			}
 			continue
 		}
@@ -273,31 +273,50 @@ func converse(control *os.File, p *plan.Plan, serve map[int]func(net.Listener), 
 		d := json.NewDecoder(bytes.NewReader(packet[:n]))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&next); err != nil {
-			return report, listeners, fmt.Errorf("the helper's report is broken: %w", err)
+			return report, sockets, fmt.Errorf("the helper's report is broken: %w", err)
 		}
 		if next.Error != "" {
 			report.Error, report.Remedy, report.Namespaces = next.Error, next.Remedy, next.Namespaces
-			return report, listeners, nil
+			return report, sockets, nil
 		}
 		if next.Level != p.Level {
-			return report, listeners, fmt.Errorf("the helper reports the level %q and not %q", next.Level, p.Level)
+			return report, sockets, fmt.Errorf("the helper reports the level %q and not %q", next.Level, p.Level)
 		}
 		report = next
 	}
 }
 
-func received(oob []byte) (net.Listener, error) {
+// received takes a socket that the helper hands over, and finds who serves it.
+func received(oob []byte, what string, p *plan.Plan, r Request) (io.Closer, func(), error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
-		return nil, errors.New("the helper's listener did not arrive")
+		return nil, nil, errors.New("the helper's socket did not arrive")
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, errors.New("the helper's listener did not arrive")
+		return nil, nil, errors.New("the helper's socket did not arrive")
 	}
-	f := os.NewFile(uintptr(fds[0]), "listener")
+	f := os.NewFile(uintptr(fds[0]), "socket")
 	defer f.Close()
-	return net.FileListener(f)
+	if what == plan.HandsNames && p.Direct != nil {
+		conn, err := net.FilePacketConn(f)
+		return conn, func() { r.Direct.Names(conn) }, err
+	}
+	var serve func(net.Listener)
+	if text, ok := strings.CutPrefix(what, plan.HandsListener); ok {
+		if port, err := strconv.Atoi(text); err == nil && slices.Contains(p.Ports, port) {
+			serve = r.Serve[port]
+		}
+	} else if text, ok := strings.CutPrefix(what, plan.HandsDirect); ok && p.Direct != nil {
+		if port, err := strconv.Atoi(text); err == nil && slices.Contains(p.Direct.Ports, port) {
+			serve = r.Direct.Serve
+		}
+	}
+	if serve == nil {
+		return nil, nil, errors.New("the helper hands over a listener that nobody asked for")
+	}
+	l, err := net.FileListener(f)
+	return l, func() { serve(l) }, err
 }
 
 // sealed is a file in memory that nobody can change any more.

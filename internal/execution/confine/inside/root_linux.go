@@ -73,6 +73,7 @@ func buildRoot(p *plan.Plan) error {
 	}
 	b.pin(root, sources.write)
 	b.hosts(root)
+	b.resolver(root)
 	b.hide(root)
 	if b.err != nil {
 		return b.err
@@ -394,6 +395,33 @@ func (b *builder) hosts(root string) {
 	if b.do("make "+name, os.WriteFile(name, []byte(text), 0o644)) {
 		t := b.clone(name, readOnly, false)
 		b.attach(root, t, "/etc/hosts")
+	}
+}
+
+// resolver sends questions for names to the one of the box. Where there is no file
+// that says so, programs take that one by themselves (resolv.conf(5)).
+func (b *builder) resolver(root string) {
+	if b.err != nil || b.plan.Direct == nil {
+		return
+	}
+	const name, text = stage + "/resolv.conf", "nameserver 127.0.0.1\n"
+	place := "/etc/resolv.conf"
+	if target, err := os.Readlink(root + place); err == nil { // to a service's file in /run, as a rule
+		if !path.IsAbs(target) {
+			target = path.Join("/etc", target)
+		}
+		place = path.Clean(target)
+		listed := func(name string) bool { return name != "/" && below(place, name) }
+		if !below(place, "/run") || slices.ContainsFunc(b.plan.Read, listed) || slices.ContainsFunc(b.plan.Write, listed) {
+			return // it leads to what the box does not show, or to what others made
+		}
+		b.mountPoint(root, place, false)
+	} else if _, err := os.Lstat(root + place); err != nil {
+		return
+	}
+	if b.err == nil && b.do("make "+name, os.WriteFile(name, []byte(text), 0o644)) {
+		t := b.clone(name, readOnly, false)
+		b.attach(root, t, place)
 	}
 }
 

@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path"
@@ -29,28 +30,86 @@ func network(p *plan.Plan, control *control) error {
 		return nil
 	}
 	for _, port := range p.Ports {
-		if err := handOver(port, control); err != nil {
+		at := &unix.SockaddrInet4{Port: port, Addr: loopback}
+		if err := handOver(plan.HandsListener+strconv.Itoa(port), at, unix.SOCK_STREAM, control); err != nil {
 			return &stepError{step: "let port " + strconv.Itoa(port) + " of the box be served", err: err}
+		}
+	}
+	if p.Direct != nil {
+		return direct(p, control)
+	}
+	return nil
+}
+
+var loopback = [4]byte{127, 0, 0, 1}
+
+// direct makes the way for programs that know of no proxy. A listener at no address
+// in particular serves those of the network, all of which are local, and knows
+// at which one it was reached.
+func direct(p *plan.Plan, control *control) error {
+	own, bits, err := p.Direct.Address()
+	if err == nil {
+		err = addAddress(own.As4(), bits)
+	}
+	if err != nil {
+		return &stepError{step: "give the box its network " + p.Direct.Network, err: err}
+	}
+	if err := handOver(plan.HandsNames, &unix.SockaddrInet4{Port: 53, Addr: loopback}, unix.SOCK_DGRAM, control); err != nil {
+		return &stepError{step: "let the names of the box be served", err: err}
+	}
+	for _, port := range p.Direct.Ports {
+		if err := handOver(plan.HandsDirect+strconv.Itoa(port), &unix.SockaddrInet4{Port: port}, unix.SOCK_STREAM, control); err != nil {
+			return &stepError{step: "let port " + strconv.Itoa(port) + " of hosts be served", err: err}
 		}
 	}
 	return nil
 }
 
-// handOver listens at a port, hands the listener to the starter, and waits until
-// it is served.
-func handOver(port int, control *control) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// addAddress gives the loopback a second address. The kernel takes all of its
+// network for local, as it does with 127.0.0.0/8.
+func addAddress(own [4]byte, bits int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	var mask [4]byte
+	binary.BigEndian.PutUint32(mask[:], ^uint32(0)<<(32-bits))
+	for _, set := range []struct {
+		request uint
+		value   [4]byte
+	}{{unix.SIOCSIFADDR, own}, {unix.SIOCSIFNETMASK, mask}} {
+		request, err := unix.NewIfreq("lo:1")
+		if err != nil {
+			return err
+		}
+		if err := request.SetInet4Addr(set.value[:]); err != nil {
+			return err
+		}
+		if err := unix.IoctlIfreq(fd, set.request, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handOver makes a socket at an address, hands it to the starter, and waits until
+// it is served.
+func handOver(what string, at unix.Sockaddr, kind int, control *control) error {
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return err
 	}
-	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, at); err != nil {
 		return err
 	}
-	if err := unix.Sendmsg(control.fd, []byte(strconv.Itoa(port)), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+	if kind == unix.SOCK_STREAM {
+		if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+			return err
+		}
+	}
+	if err := unix.Sendmsg(control.fd, []byte(what), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
 		return err
 	}
 	var answer [16]byte

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -30,8 +31,12 @@ const LimitArgument = "limit"
 // MaxSize is the limit of an encoded plan in bytes.
 const MaxSize = 4 << 20
 
-// MaxPorts is how many listeners a box can have.
-const MaxPorts = 16
+// MaxPorts is how many listeners a box can have, and MaxDirect how many ports at
+// which hosts are reached directly.
+const (
+	MaxPorts  = 16
+	MaxDirect = 64
+)
 
 // Level says by what means a box is held.
 type Level string
@@ -90,7 +95,8 @@ type Plan struct {
 	Cache   string   // the folder that stands at .cache in Home and may be written, or empty
 	Private string   // the folder for temporary files, where there can be no mount for them
 	Network Network
-	Ports   []int // of listeners on 127.0.0.1 in the box, which the starter serves
+	Ports   []int   // of listeners on 127.0.0.1 in the box, which the starter serves
+	Direct  *Direct `json:",omitempty"`
 	Sockets Sockets
 	Host    string // name of the machine in the box
 	Dir     string
@@ -103,6 +109,32 @@ type Plan struct {
 	// session, in which the command stays.
 	Terminal bool
 }
+
+// Direct is a way for programs that know of no proxy: the network is the box's own, a
+// resolver at 127.0.0.1:53 makes names into its addresses, and the ports are
+// listened at on all of them. The starter serves both.
+type Direct struct {
+	Network string // such as 198.18.0.0/15
+	Ports   []int
+}
+
+// Address is the box's own address in the network.
+func (d *Direct) Address() (own netip.Addr, bits int, err error) {
+	network, err := netip.ParsePrefix(d.Network)
+	if err != nil || !network.Addr().Is4() || network != network.Masked() || network.Bits() < 8 || network.Bits() > 30 || network.Addr().IsLoopback() {
+		return own, 0, fmt.Errorf("network %q of the box: want one of IPv4", d.Network)
+	}
+	return network.Addr().Next(), network.Bits(), nil
+}
+
+// What the helper hands to the starter, as the packet says that comes with it: a
+// listener at 127.0.0.1 or one for Direct, each followed by the port, or the
+// resolver's socket.
+const (
+	HandsListener = "listen "
+	HandsDirect   = "direct "
+	HandsNames    = "names"
+)
 
 // File is the identity of a file (stat(2)).
 type File struct{ Device, Inode uint64 }
@@ -219,12 +251,21 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("the ports %v to be served: want 1 to %d numbers up to 65535", p.Ports, MaxPorts)
 	case p.Network != Proxied && len(p.Ports) > 0:
 		return fmt.Errorf("ports to be served are for the network %q, and it is %q", Proxied, p.Network)
+	case p.Direct != nil && (p.Network != Proxied || p.Level != Full):
+		return fmt.Errorf("hosts are reached directly in a box of the level %q with the network %q only", Full, Proxied)
+	case p.Direct != nil && (len(p.Direct.Ports) == 0 || len(p.Direct.Ports) > MaxDirect || slices.Min(p.Direct.Ports) < 1 || slices.Max(p.Direct.Ports) > 65535):
+		return fmt.Errorf("the ports %v of hosts that are reached directly: want 1 to %d numbers up to 65535", p.Direct.Ports, MaxDirect)
 	case p.Level == Reduced && p.Network == Proxied:
 		return fmt.Errorf("a reduced box has no network of its own for a proxy")
 	case p.Level == Reduced && p.Sockets != NoSockets:
 		return fmt.Errorf("a reduced box cannot tell its own unix sockets from the machine's")
 	case len(p.Argv) == 0 || p.Program == "":
 		return fmt.Errorf("the plan of the box names no program")
+	}
+	if p.Direct != nil {
+		if _, _, err := p.Direct.Address(); err != nil {
+			return err
+		}
 	}
 	places := []string{p.Home, p.Dir, p.Program}
 	for _, name := range []string{p.Kept, p.Cache, p.Private} {

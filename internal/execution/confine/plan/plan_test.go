@@ -54,7 +54,20 @@ func TestCheck(t *testing.T) {
 		"ports offline":      func(p *Plan) { p.Ports = []int{1} },
 		"many ports":         func(p *Plan) { p.Network, p.Ports = Proxied, make([]int, MaxPorts+1) },
 		"reduced sockets":    func(p *Plan) { p.Level, p.Sockets = Reduced, OwnSockets },
-		"reduced proxy":      func(p *Plan) { p.Level, p.Network, p.Ports = Reduced, Proxied, []int{1} },
+		"direct, offline":    func(p *Plan) { p.Direct = &Direct{"198.18.0.0/15", []int{443}} },
+		"direct, no port":    func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.0/15", nil} },
+		"direct, many ports": func(p *Plan) {
+			p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.0/15", make([]int, MaxDirect+1)}
+		},
+		"direct, port 70000": func(p *Plan) {
+			p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.0/15", []int{70000}}
+		},
+		"direct, no network":  func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"", []int{443}} },
+		"direct, IPv6":        func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"fd00::/64", []int{443}} },
+		"direct, an address":  func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.1/15", []int{443}} },
+		"direct, everything":  func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"0.0.0.0/0", []int{443}} },
+		"direct, on loopback": func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"127.0.0.0/8", []int{443}} },
+		"reduced proxy":       func(p *Plan) { p.Level, p.Network, p.Ports = Reduced, Proxied, []int{1} },
 	} {
 		p := good()
 		change(p)
