@@ -105,7 +105,7 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 	if box.Kept, err = keptHome(paths, name, box.Home, login); err != nil {
 		return nil, withCode(exitCannotRun, err)
 	}
-	box.Variables = []string{"VOGT_AGENT=" + name}
+	box.Variables = append(box.Variables, "VOGT_AGENT="+name)
 	return box, nil
 }
 

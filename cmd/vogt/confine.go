@@ -141,6 +141,9 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 		}
 		box.Serve = map[int]func(net.Listener){confine.ProxyPort: way.serve}
 		box.Direct = &confine.Direct{Network: egress.Synthetic(), Ports: way.proxy.DirectPorts(), Serve: way.serveDirect, Names: way.serveNames}
+		if err := e.inspectedBox(box, way); err != nil {
+			return nil, withCode(exitConfig, err)
+		}
 		// For "vogt proxy connect".
 		self, err := os.Executable()
 		if err != nil {
@@ -149,6 +152,27 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 		p.Read = append(slices.Clip(p.Read), self)
 	}
 	return box, nil
+}
+
+// inspectedBox prepares a box for hosts whose requests are looked at: what is secret
+// stays out of it, and its programs trust the session's certificate.
+func (e *env) inspectedBox(box *execution.Box, w *way) error {
+	for _, name := range w.hosts.variables {
+		if box.Profile.Passes(name) {
+			return errors.New(e.text(messages.SecretInBox, name, box.Profile.Name))
+		}
+	}
+	box.Secret = append(box.Secret, w.hosts.files...)
+	session := w.proxy.Authority()
+	if session == nil {
+		return nil
+	}
+	var err error
+	if box.Trust, err = e.trusted(session); err != nil {
+		return err
+	}
+	box.Variables = append(box.Variables, egress.TrustVariables(plan.TrustPath)...)
+	return nil
 }
 
 // boxEnded says what a person has to know about a box that has ended.

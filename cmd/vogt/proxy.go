@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 
 	"vogt/cmd/vogt/messages"
@@ -22,6 +21,7 @@ import (
 // way is a proxy with what belongs to it.
 type way struct {
 	proxy *egress.Proxy
+	hosts *hosts
 	file  *os.File
 }
 
@@ -40,13 +40,9 @@ type wayOptions struct {
 // file; those that are refused are told on standard error, once for each host.
 func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 	record := o.record
-	var rules []egress.Rule
-	for _, host := range p.Hosts {
-		rule, err := hostRule(host)
-		if err != nil {
-			return nil, fmt.Errorf("profile %s: hosts: %w", p.Name, err)
-		}
-		rules = append(rules, rule)
+	hosts, err := e.readHosts(p)
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
 		return nil, err
@@ -72,7 +68,7 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 	}}
 	proxy, err := egress.New(egress.Config{
 		Identity: egress.Identity{Agent: e.agent, Command: o.command},
-		Policy:   egress.Policy{Rules: rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{Upload: int64(p.Limits.Upload)}},
+		Policy:   egress.Policy{Rules: hosts.rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{Upload: int64(p.Limits.Upload)}},
 		Audit:    audit,
 		Password: o.password,
 	})
@@ -80,7 +76,7 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		file.Close()
 		return nil, err
 	}
-	return &way{proxy, file}, nil
+	return &way{proxy, hosts, file}, nil
 }
 
 // boxWay is newWay for a box.
@@ -102,19 +98,6 @@ const (
 	maxRecord  = 32 << 20
 	maxRefused = 10_000
 )
-
-// hostRule reads a host of a profile: name, *.name or name:port.
-func hostRule(text string) (egress.Rule, error) {
-	name, port, ok := strings.Cut(text, ":")
-	if !ok {
-		return egress.Rule{Host: text}, nil
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return egress.Rule{}, fmt.Errorf("%q: the port is no number from 1 to 65535", text)
-	}
-	return egress.Rule{Host: name, Ports: []uint16{uint16(n)}}, nil
-}
 
 // egressRecord writes each connection as a line of JSON.
 type egressRecord struct {
@@ -160,7 +143,7 @@ func (a *egressRecord) write(event string, r egress.Record) error {
 	line, err := json.Marshal(map[string]any{
 		"event": event, "agent": r.Identity.Agent, "command": r.Identity.Command, "time": r.Start, "protocol": r.Protocol.String(),
 		"host": r.Host, "port": r.Port, "address": r.Address, "sni": r.SNI, "verdict": r.Verdict.String(), "reason": fmt.Sprint(r.Reason),
-		"basis": r.Basis, "sent": r.Sent, "received": r.Received, "ms": r.Duration.Milliseconds(),
+		"basis": r.Basis, "request": r.Request, "sent": r.Sent, "received": r.Received, "ms": r.Duration.Milliseconds(),
 	})
 	if err != nil {
 		return err

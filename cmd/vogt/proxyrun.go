@@ -82,6 +82,15 @@ func (e *env) proxied(ctx context.Context, args []string, name string, allow []s
 		return err
 	}
 	defer bound.Close()
+	var trust []string
+	if session := w.proxy.Authority(); session != nil {
+		file, err := e.trustFile(session)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file)
+		trust = egress.TrustVariables(file)
+	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -90,6 +99,11 @@ func (e *env) proxied(ctx context.Context, args []string, name string, allow []s
 	ended := make(chan error, 1)
 	go func() { ended <- w.proxy.Serve(serving, l) }()
 	x.Environ = append(slices.Clip(e.environ), egress.Variables(l.Addr().String(), password)...)
+	x.Environ = slices.DeleteFunc(x.Environ, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(w.hosts.variables, name)
+	})
+	x.Environ = append(x.Environ, trust...)
 	out, err := x.Run(ctx, bound)
 	stop()
 	if failed := <-ended; err == nil && out.Code == 0 {
@@ -99,6 +113,25 @@ func (e *env) proxied(ctx context.Context, args []string, name string, allow []s
 		err = withCode(out.Code, nil)
 	}
 	return err
+}
+
+// trustFile puts the authorities that the command is to trust into a file. There is
+// no secret in it.
+func (e *env) trustFile(session []byte) (string, error) {
+	data, err := e.trusted(session)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "vogt-authorities-*.pem")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
 }
 
 func newProxyConnectCommand(e *env) *cobra.Command {

@@ -29,7 +29,12 @@
 //  6. What is sent is taken from a budget, and silence, length and the end of the
 //     permission are limited.
 //
-// What it does not do: TLS is not opened, so inside a tunnel a client can ask a
+// A rule with Inspect has the proxy open the TLS of its host, with certificates that
+// only this session trusts: it reads the requests, lets through those that are
+// permitted, and sets fields with secrets, which the session never sees unless the
+// host repeats them.
+//
+// What it does not do: other TLS is not opened, so inside a tunnel a client can ask a
 // server that many share for another's pages ("fronting"), which is why cards
 // name such hosts. The outer name of an Encrypted ClientHello is all that is
 // seen; hosts that exist to be outer names should not be granted. Granted hosts
@@ -45,6 +50,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -83,6 +89,8 @@ type Config struct {
 	// Own returns the addresses of this machine.
 	Own func() ([]netip.Addr, error)
 	Now func() time.Time
+	// Roots are the authorities whose certificates inspected hosts may show.
+	Roots *x509.CertPool
 }
 
 // Audit records connections. Its methods are called by several goroutines.
@@ -164,6 +172,7 @@ type Record struct {
 	Reason   Reason
 	Detail   string // more about the reason, for people
 	Basis    string // what granted the connection
+	Request  string // method and path, if the host is inspected
 	Sent     int64  // bytes to the host
 	Received int64  // bytes from the host
 	Start    time.Time
@@ -182,6 +191,7 @@ type Proxy struct {
 	requests  *budget
 	asks      asks
 	names     nameTable
+	authority *authority    // of certificates for inspected hosts, if there are any
 	slots     chan struct{} // one for each connection that is served
 	buffers   sync.Pool
 }
@@ -219,6 +229,11 @@ func New(config Config) (*Proxy, error) {
 	}
 	p.book.Store(&rulebook{rules: rules, hostKind: config.Policy.HostKind})
 	p.asks.init()
+	if hosts := inspected(rules); len(hosts) > 0 {
+		if p.authority, err = newAuthority(hosts, config.Now); err != nil {
+			return nil, fmt.Errorf("egress: %w", err)
+		}
+	}
 	return p, nil
 }
 
@@ -292,6 +307,7 @@ type exchange struct {
 	target target
 	direct bool // the client knows of no proxy
 	secure bool // and began with TLS
+	inside bool // conn is the client's TLS, which ends here
 
 	sent, received atomic.Int64
 	answered       bool // the client was told something; what follows is the host's
@@ -380,18 +396,20 @@ func (x *exchange) serve(ctx context.Context) *refusal {
 		return refuse(UploadBudget)
 	}
 	x.record.Basis = g.basis
-	begin := x.record
-	begin.Verdict = Allowed
-	if err := p.config.Audit.Begin(begin); err != nil {
-		return refuseFor(NotRecorded, err)
+	if g.inspect == nil { // else it is the request that is recorded
+		if refused := x.begin(g); refused != nil {
+			return refused
+		}
 	}
-
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.LifeTime, refuse(TooLong))
 	defer cancel()
 	if !g.until.IsZero() {
 		var ended context.CancelFunc
 		ctx, ended = context.WithTimeoutCause(ctx, g.until.Sub(p.config.Now()), refuse(GrantEnded))
 		defer ended()
+	}
+	if g.inspect != nil {
+		return x.intercept(ctx, g)
 	}
 	upstream, refused := x.connect(ctx, g)
 	if refused != nil {
@@ -402,6 +420,16 @@ func (x *exchange) serve(ctx context.Context) *refusal {
 		return x.forward(ctx, upstream, g, head)
 	}
 	return x.tunnel(ctx, upstream, g)
+}
+
+// begin records that the connection was granted and is about to be made.
+func (x *exchange) begin(g grant) *refusal {
+	record := x.record
+	record.Basis, record.Verdict = g.basis, Allowed
+	if err := x.p.config.Audit.Begin(record); err != nil {
+		return refuseFor(NotRecorded, err)
+	}
+	return nil
 }
 
 // receive reads what the client asks for. It returns the head of a plain
@@ -535,6 +563,8 @@ func (x *exchange) answer(refused *refusal) {
 	_ = x.conn.SetWriteDeadline(time.Now().Add(x.p.limits.HeaderTime))
 	switch {
 	case refused.reason == ClientGone:
+	case x.inside:
+		_ = refused.writeHTTP(x.conn, x.target)
 	case x.direct:
 		x.answerDirect(refused)
 	case x.record.Protocol != SOCKS5:

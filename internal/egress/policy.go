@@ -45,6 +45,9 @@ type Rule struct {
 	// Upload gives the hosts of the rule a budget of their own, in bytes,
 	// instead of the session's.
 	Upload int64
+	// Inspect has the requests to the host looked at. The host is named in full, and
+	// no other rule grants it.
+	Inspect *Inspect
 	// Until ends the rule and the connections that it granted. The zero time
 	// leaves it until the session ends.
 	Until time.Time
@@ -173,6 +176,7 @@ type grant struct {
 	carry   Carry
 	budget  *budget
 	until   time.Time
+	inspect *Inspect
 }
 
 // rule is a Rule that was read.
@@ -191,6 +195,9 @@ func (p Policy) compile() ([]rule, error) {
 		r, err := compileRule(text, p.HostKind != nil)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("rule %d, %q: %w", i+1, text.Host, err))
+		}
+		if err == nil && r.Inspect != nil && slices.Contains(inspected(rules), r.host.name) {
+			problems = append(problems, fmt.Errorf("rule %d, %q: another rule inspects this host already", i+1, text.Host))
 		}
 		rules = append(rules, r)
 	}
@@ -224,6 +231,19 @@ func compileRule(r Rule, kinds bool) (rule, error) {
 		return rule{}, errors.New("networks belong to hosts that are named in full")
 	case slices.ContainsFunc(r.Within, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }):
 		return rule{}, errors.New("one of the networks is not valid")
+	}
+	if r.Inspect != nil {
+		switch {
+		case star || host.addr.IsValid() || r.Deny:
+			return rule{}, errors.New("requests are inspected of hosts that are named in full and not denied")
+		case r.Carry != CarryDefault && r.Carry != CarryTLS:
+			return rule{}, errors.New("requests are inspected in TLS only")
+		case slices.Contains(r.Ports, 22):
+			return rule{}, errors.New("port 22 carries SSH, in which there are no requests to inspect")
+		}
+		if err := r.Inspect.check(); err != nil {
+			return rule{}, err
+		}
 	}
 	if r.Upload > 0 {
 		compiled.budget = newBudget(r.Upload)
@@ -283,13 +303,28 @@ func judge(rules []rule, hostKind func(string) string, t target, now time.Time) 
 			return grant{}, refuse(DeniedByRule)
 		}
 	}
+	for i := range rules { // before the others: none of them is a way past the inspection
+		r := &rules[i]
+		switch {
+		case r.Inspect == nil || !r.covers(t.host):
+		case t.scheme == Tunnel && inForce(r):
+			return r.grant(), nil
+		default:
+			return grant{}, refuse(NotInspected)
+		}
+	}
 	for i := range rules {
 		r := &rules[i]
 		if !r.Deny && inForce(r) && r.grants(t, hostKind) {
-			return grant{granted: true, basis: "rule " + r.Rule.Host, within: r.Within, carry: r.Carry, budget: r.budget, until: r.Until}, nil
+			return r.grant(), nil
 		}
 	}
 	return grant{}, nil
+}
+
+// grant is what the rule permits.
+func (r *rule) grant() grant {
+	return grant{granted: true, basis: "rule " + r.Rule.Host, within: r.Within, carry: r.Carry, budget: r.budget, until: r.Until, inspect: r.Inspect}
 }
 
 // budget is a number of bytes or requests that is used up.

@@ -39,11 +39,14 @@ const (
 	RefusedAddress
 	RequestBudget
 	UploadBudget
+	NotInspected
+	RequestNotPermitted
 
 	// The other side.
 	CannotResolve
 	CannotConnect
 	BadResponse
+	BadCertificate
 
 	// What was sent into a tunnel.
 	NoTLS
@@ -51,6 +54,7 @@ const (
 	NoServerName
 	OtherServerName
 	NoSSH
+	NotTrusted
 
 	// The end.
 	Idle
@@ -104,15 +108,21 @@ var meanings = [lastReason]meaning{
 	RequestBudget:    {"request-budget", http.StatusForbidden, socksRefused, "this session has made as many requests as it may", "The owner of this agent can raise the limit."},
 	UploadBudget:     {"upload-budget", http.StatusForbidden, socksRefused, "this session has sent as many bytes as it may", "The owner of this agent can raise the limit, or give this host a budget of its own."},
 
-	CannotResolve: {"resolve", http.StatusBadGateway, socksNoHost, "the name has no address", "Check the name."},
-	CannotConnect: {"connect", http.StatusBadGateway, socksNoConnect, "the host does not accept the connection", "Check host and port, or try later."},
-	BadResponse:   {"response", http.StatusBadGateway, socksFailed, "the host's answer is no HTTP/1.1 response", "Check whether that port serves plain HTTP."},
+	NotInspected:        {"not-inspected", http.StatusForbidden, socksRefused, "requests to this host are looked at, and in this way they could not be", "Use https:// at the port that the rule grants."},
+	RequestNotPermitted: {"request-not-permitted", http.StatusForbidden, socksRefused, "the rule of this host does not permit this method and path", "Ask the owner of this agent for a rule that permits the request."},
+
+	CannotResolve:  {"resolve", http.StatusBadGateway, socksNoHost, "the name has no address", "Check the name."},
+	CannotConnect:  {"connect", http.StatusBadGateway, socksNoConnect, "the host does not accept the connection", "Check host and port, or try later."},
+	BadResponse:    {"response", http.StatusBadGateway, socksFailed, "the host's answer is no HTTP/1.1 response", "Check whether that port serves plain HTTP."},
+	BadCertificate: {"certificate", http.StatusBadGateway, socksNoConnect, "the host shows no valid certificate for its name", "Tell the owner of this agent; somebody may stand between."},
 
 	NoTLS:           {"no-tls", http.StatusForbidden, socksRefused, "a tunnel to this port carries TLS, and something else was sent", askOwner},
 	BrokenTLS:       {"broken-tls", http.StatusForbidden, socksRefused, "the ClientHello is malformed or too long", fixTools},
 	NoServerName:    {"no-server-name", http.StatusForbidden, socksRefused, "the ClientHello names no server", "Send the host's name in the TLS handshake (SNI)."},
 	OtherServerName: {"other-server-name", http.StatusForbidden, socksRefused, "the ClientHello names another server than the one that was granted", "Connect to the name that is meant; switch off Encrypted ClientHello."},
 	NoSSH:           {"no-ssh", http.StatusForbidden, socksRefused, "a tunnel to this port carries SSH, and something else was sent", askOwner},
+
+	NotTrusted: {"not-trusted", http.StatusForbidden, socksRefused, "the client does not trust the session's certificate, or speaks no HTTP/1.1", "Have the program trust the file that SSL_CERT_FILE names; use HTTP/1.1."},
 
 	Idle:         {"idle", http.StatusGatewayTimeout, socksFailed, "nothing was sent for too long", "Connect again."},
 	TooLong:      {"too-long", http.StatusGatewayTimeout, socksFailed, "the connection lasted too long", "Connect again."},

@@ -22,8 +22,9 @@ type live struct {
 
 // standing is how a connection stands with the policy.
 type standing struct {
-	byRule bool // a rule grants it; else a person did, or is being asked
-	cut    context.CancelCauseFunc
+	byRule    bool // a rule grants it; else a person did, or is being asked
+	inspected bool // by this rule, and so are its requests
+	cut       context.CancelCauseFunc
 }
 
 // enter adds a connection before it is judged, so that Replace finds it. The
@@ -45,7 +46,7 @@ func (p *Proxy) judge(x *exchange) (grant, *refusal) {
 		book := p.book.Load()
 		g, refused := judge(book.rules, book.hostKind, x.target, p.config.Now())
 		p.live.mu.Lock()
-		p.live.all[x].byRule = g.granted
+		p.live.all[x].byRule, p.live.all[x].inspected = g.granted, g.inspect != nil
 		p.live.mu.Unlock()
 		if p.book.Load() == book { // else Replace may have looked before this was noted
 			return g, refused
@@ -62,6 +63,11 @@ func (p *Proxy) Replace(policy Policy) error {
 	rules, err := policy.compile()
 	if err != nil {
 		return fmt.Errorf("egress: %w", err)
+	}
+	for _, host := range inspected(rules) {
+		if p.authority == nil || !slices.Contains(p.authority.hosts, host) {
+			return fmt.Errorf("egress: rule %q: hosts are inspected from the beginning of a session, since its programs have to know the certificate", host)
+		}
 	}
 	p.replacing.Lock()
 	defer p.replacing.Unlock()
@@ -83,7 +89,7 @@ func (p *Proxy) Replace(policy Policy) error {
 		switch {
 		case refused != nil:
 			s.cut(refused)
-		case s.byRule && !g.granted:
+		case s.byRule && !g.granted, g.inspect != nil && !s.inspected:
 			s.cut(refuse(GrantEnded))
 		}
 	}

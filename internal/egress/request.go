@@ -263,7 +263,7 @@ func hopByHop(name string) bool {
 func (r *request) head() []byte {
 	var b bytes.Buffer
 	b.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: " + r.target.host.bracketed())
-	if r.target.port != PlainHTTP.defaultPort() {
+	if r.target.port != r.target.scheme.defaultPort() {
 		b.WriteString(":" + strconv.Itoa(int(r.target.port)))
 	}
 	b.WriteString("\r\n")

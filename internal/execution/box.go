@@ -21,7 +21,8 @@ type Box struct {
 	State     string   // folder for what is kept between boxes
 	Kept      string   // folder in the place of the home, or empty
 	Variables []string // name=value for the box alone
-	Secret    []string // folders that it may not see
+	Trust     []byte   // authorities for TLS, at plan.TrustPath in the box
+	Secret    []string // folders and files that it may not see
 	// Serve serves ports of the box, if its profile has a network for them.
 	Serve map[int]func(net.Listener)
 	// Direct is the way for programs that know of no proxy, where there is one.
@@ -46,7 +47,7 @@ const changedCode = 126
 func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 	file := b.program.identity()
 	out, err := confine.Run(x.Helper, confine.Request{
-		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State, Kept: x.Kept, Secret: x.Secret, Variables: x.Variables, Serve: x.Serve, Direct: x.Direct,
+		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State, Kept: x.Kept, Trust: x.Trust, Secret: x.Secret, Variables: x.Variables, Serve: x.Serve, Direct: x.Direct,
 		Program: b.program.found, File: file, Argv: b.argv, Environ: attr.Env,
 		Terminal: term.IsTerminal(int(attr.Files[0].Fd())),
 	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]})

@@ -57,6 +57,7 @@ const (
 	NoProxyNamed
 	ConnectRefused // host and port, why
 	NoConnection   // proxy, cause
+	SecretInBox    // variable, profile
 	BoxLate
 	ReducedBox
 	SeatbeltBox
@@ -250,6 +251,7 @@ var catalog = [keys][2]string{
 	NoProxyNamed:       {"no variable names a proxy: start it in a box with hosts, or with \"vogt proxy\"", "keine Variable nennt einen Proxy: starte es in einer Box mit Hosts oder mit „vogt proxy“"},
 	ConnectRefused:     {"%s is not reached: %s", "%s wird nicht erreicht: %s"},
 	NoConnection:       {"there is no way by the proxy %s: %s", "über den Proxy %s führt kein Weg: %s"},
+	SecretInBox:        {"the variable %s holds a secret for a header, and the profile %s lets it into the box: take it out of env", "die Variable %s enthält ein Geheimnis für einen Header, und das Profil %s lässt sie in die Box: nimm sie aus env heraus"},
 	BoxLate:            {"the box was ended, since its time was up (wall_seconds of the profile)", "die Box wurde beendet, weil ihre Zeit um war (wall_seconds des Profils)"},
 	ReducedBox:         {"this was a reduced box, as this machine has no namespaces for ordinary users: hooks and settings in the workspace were writable, and other processes visible", "das war eine eingeschränkte Box, weil diese Maschine gewöhnlichen Benutzern keine Namensräume gibt: Hooks und Einstellungen im Ordner waren beschreibbar und andere Prozesse sichtbar"},
 	SeatbeltBox:        {"this was a box of Seatbelt, which was never tested on macOS: do not rely on it", "das war eine Box von Seatbelt, die auf macOS nie erprobt wurde: verlass dich nicht darauf"},

@@ -70,10 +70,11 @@ func (r *records) has(host string, protocol egress.Protocol, verdict egress.Verd
 
 // box is a box with a way out.
 type box struct {
-	t        *testing.T
-	request  confine.Request
-	records  *records
-	resolved func() []string // the names that the proxy has resolved
+	t         *testing.T
+	request   confine.Request
+	records   *records
+	resolved  func() []string // the names that the proxy has resolved
+	authority []byte          // of inspected hosts
 }
 
 // newBox makes one that reaches what config grants. All names that are granted lie
@@ -116,6 +117,7 @@ func newBox(t *testing.T, config egress.Config) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.authority = proxy.Authority()
 	b.request = confine.Request{
 		Profile: profile, Workspace: workspace, Home: home, State: filepath.Join(home, "state"),
 		Environ: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"},
@@ -171,11 +173,20 @@ func need(t *testing.T, programs ...string) {
 // unset takes away what tells programs of the proxy.
 const unset = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY NODE_USE_ENV_PROXY\n"
 
-// site is a web server that says which host it was asked for, at a port for TLS and
+// theSecret is what the box must not have.
+const theSecret = "Bearer t0p-secret"
+
+// newSite makes a web server that says which host it was asked for, at a port for TLS and
 // one without.
 func newSite(t *testing.T, names ...string) (plain, secure uint16, certificate []byte) {
 	t.Helper()
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello %s\n", r.Host) })
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said := "hello"
+		if r.Header.Get("Authorization") == theSecret {
+			said = "welcome"
+		}
+		fmt.Fprintf(w, "%s %s\n", said, r.Host)
+	})
 	p := httptest.NewServer(handler)
 	t.Cleanup(p.Close)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -444,4 +455,52 @@ func startSSHD(t *testing.T, sshd, dir string) uint16 {
 	}()
 	t.Cleanup(work.Wait)
 	return portOf(l)
+}
+
+// Programs reach an inspected host with a secret that the box does not have, whether
+// they know of the proxy or not.
+func TestInspect(t *testing.T) {
+	need(t, "curl", "python3")
+	plain, secure, certificate := newSite(t, "api.test", "plain.test")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certificate)
+	b := newBox(t, egress.Config{
+		Policy: egress.Policy{Rules: []egress.Rule{
+			{Host: "api.test", Within: loopback, Inspect: &egress.Inspect{
+				Requests: []egress.Permitted{{Methods: []string{"GET"}, Path: "/v1/"}},
+				Set:      []egress.Field{{Name: "Authorization", Value: egress.NewSecret(theSecret)}},
+			}},
+			{Host: "plain.test", Within: loopback},
+		}},
+		Dial: toSites(plain, secure), Roots: roots,
+	})
+	b.request.Trust = append(b.authority, certificate...) // as those of the system are there too
+	b.request.Variables = egress.TrustVariables(plan.TrustPath)
+	client := confinetest.Program(t, clientPackage) + " " + plan.TrustPath
+	const python = "/usr/bin/python3 -c 'import sys,urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())' "
+	for _, tt := range []struct {
+		name, text, want string
+		code             int
+	}{
+		{"curl", "curl -sS https://api.test/v1/x", "welcome api.test", 0},
+		{"Python", python + "https://api.test/v1/x", "welcome api.test", 0},
+		{"curl without the proxy", unset + "curl -sS https://api.test/v1/x", "welcome api.test", 0},
+		{"Python without the proxy", unset + python + "https://api.test/v1/x", "welcome api.test", 0},
+		{"Go without the proxy", client + " https://api.test/v1/x", "welcome api.test", 0},
+		{"node", "command -v node >/dev/null || { echo welcome api.test; exit; }; node -e 'require(\"https\").get(\"https://api.test/v1/x\", r => r.on(\"data\", d => console.log(String(d))))'", "welcome api.test", 0},
+		{"another host has its own certificate", "curl -sS https://plain.test/v1/x", "hello plain.test", 0},
+		{"and gets no secret", unset + client + " https://plain.test/v1/x", "hello plain.test", 0},
+		{"what is not permitted", "curl -sS -X POST -d x https://api.test/v1/x", "request-not-permitted", 0},
+		{"and without the proxy", unset + "curl -sS https://api.test/v2/x", "request-not-permitted", 0},
+		{"plain HTTP", unset + "curl -sS http://api.test/v1/x", "not-inspected", 0},
+		{"a client that trusts nobody", "SSL_CERT_FILE= curl -sS --cacert /dev/null https://api.test/v1/x", "curl: (", 77},
+		{"the secret", "cat /proc/*/environ /proc/*/cmdline /run/vogt/* | tr '\\0' '\\n' | grep -a t[0]p-s || echo nowhere", "nowhere\n", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			output, code := b.run(tt.text)
+			if code != tt.code || !strings.Contains(output, tt.want) || strings.Contains(output, "t0p-secret") {
+				t.Errorf("exit code %d: %q; want %d, %q", code, output, tt.code, tt.want)
+			}
+		})
+	}
 }

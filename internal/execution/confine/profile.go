@@ -39,12 +39,70 @@ type Profile struct {
 	// Hosts are those that the box reaches with net = "proxy", as name,
 	// *.name or name:port.
 	Hosts []string `toml:"hosts"`
+	// Named are further ones, of which more is to be said.
+	Named []Host `toml:"host" json:",omitempty"`
 	// Environ lists the variables that are passed on. A "*" stands for any
 	// rest.
 	Environ []string `toml:"env"`
 	// Reduced admits a box without namespaces where there can be none.
 	Reduced bool   `toml:"reduced"`
 	Limits  Limits `toml:"limits"`
+}
+
+// Host is one that the box reaches with net = "proxy". What it says is the proxy's.
+type Host struct {
+	Name   string   `toml:"name"`
+	Ports  []uint16 `toml:"ports"`
+	Within []string `toml:"within"` // networks in which it lies, if it is no public one
+	Carry  string   `toml:"carry"`  // tls, ssh or anything; empty goes by the port
+	Upload Size     `toml:"upload"`
+	Deny   bool     `toml:"deny"`
+	// Requests and Headers have the proxy read the requests: those that are listed,
+	// as "GET,HEAD /path", may be made, and each gets the header fields.
+	Requests []string `toml:"requests"`
+	Headers  []Header `toml:"header"`
+}
+
+// Header is a field with a secret in it, which the box does not see.
+type Header struct {
+	Name string `toml:"name"`
+	// Value holds {secret} once; empty is the secret alone. Basic makes the value
+	// of HTTP's basic authentication, for this user name.
+	Value string `toml:"value"`
+	Basic string `toml:"basic"`
+	// One of these says where the secret is: a file, a variable of the starter's,
+	// a command of the user's.
+	File     string   `toml:"file"`
+	Variable string   `toml:"env"`
+	Command  []string `toml:"command"`
+}
+
+// check finds what is wrong with the headers of a host.
+func (h *Host) check() error {
+	for _, f := range h.Headers {
+		sources := 0
+		for _, set := range []bool{f.File != "", f.Variable != "", len(f.Command) > 0} {
+			if set {
+				sources++
+			}
+		}
+		switch {
+		case f.Name == "":
+			return fmt.Errorf("host %s: a header has no name", h.Name)
+		case sources != 1:
+			return fmt.Errorf("host %s: header %s: want one of file, env and command", h.Name, f.Name)
+		case f.Value != "" && (f.Basic != "" || strings.Count(f.Value, "{secret}") != 1):
+			return fmt.Errorf("host %s: header %s: value holds {secret} once, and is not for basic", h.Name, f.Name)
+		case f.File != "" && !strings.HasPrefix(f.File, "/") && !strings.HasPrefix(f.File, "~/"):
+			return fmt.Errorf("host %s: header %s: file %q begins with neither / nor ~/", h.Name, f.Name, f.File)
+		}
+	}
+	return nil
+}
+
+// Passes reports whether a variable of this name is passed on into the box.
+func (p *Profile) Passes(name string) bool {
+	return len(environ([]string{name + "="}, p.Environ, "")) > 1 // HOME is always there
 }
 
 // Limits bound what a box may use. Zero is no bound.
@@ -114,7 +172,12 @@ func (p *Profile) check() error {
 	if p.Root == plan.HostView && p.Sockets == plan.OwnSockets {
 		return fmt.Errorf("profile %s: root = %q shows the machine's unix sockets, so that unix = %q could not keep to those of the box", p.Name, p.Root, p.Sockets)
 	}
-	if len(p.Hosts) > 0 && p.Network != plan.Proxied {
+	for i := range p.Named {
+		if err := p.Named[i].check(); err != nil {
+			return fmt.Errorf("profile %s: %w", p.Name, err)
+		}
+	}
+	if len(p.Hosts)+len(p.Named) > 0 && p.Network != plan.Proxied {
 		return fmt.Errorf("profile %s: hosts are for net = %q, and net is %q", p.Name, plan.Proxied, p.Network)
 	}
 	for _, list := range []struct {

@@ -50,8 +50,11 @@ type Request struct {
 	// Direct is the way for programs that know of no proxy, with net = "proxy" on
 	// Linux. Nil is none.
 	Direct *Direct
-	// Secret are folders that no box may see, besides those that are always hidden:
-	// where the starter keeps its own.
+	// Trust are authorities for TLS, in PEM, which the box finds at plan.TrustPath.
+	// Variables say so to programs.
+	Trust []byte
+	// Secret are folders and files that no box may see, besides those that are always
+	// hidden: where the starter keeps its own.
 	Secret []string
 	// Own are folders that the box may write as well, such as the state of an
 	// agent.
@@ -100,7 +103,8 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 		Version: plan.Version, Level: plan.Full, Root: r.Profile.Root, Home: s.home,
 		Network: r.Profile.Network, Sockets: r.Profile.Sockets, Host: "box",
 		Dir: dir, Program: r.Program, File: r.File, Argv: r.Argv, Terminal: r.Terminal,
-		Environ: append(environ(r.Environ, r.Profile.Environ, s.home), r.Variables...),
+		Trust:   r.Trust,
+		Environ: append(without(environ(r.Environ, r.Profile.Environ, s.home), r.Variables), r.Variables...),
 		Limits: plan.Limits{
 			Memory: int64(r.Profile.Limits.Memory), Processes: r.Profile.Limits.Processes, Files: r.Profile.Limits.Files,
 			FileSize: int64(r.Profile.Limits.FileSize), CPU: r.Profile.Limits.CPU, Temporary: int64(r.Profile.Limits.Temporary),
@@ -629,6 +633,14 @@ func readSmall(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is no file of a few lines", name)
 	}
 	return io.ReadAll(io.LimitReader(f, maxSmall))
+}
+
+// without leaves out the variables that others have: programs take the first one.
+func without(environ, others []string) []string {
+	return slices.DeleteFunc(environ, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return slices.ContainsFunc(others, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+	})
 }
 
 // environ keeps the variables that a list names.

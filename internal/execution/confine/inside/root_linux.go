@@ -47,7 +47,7 @@ func buildRoot(p *plan.Plan) error {
 	defer func() { unix.Close(b.root) }()
 	b.mounting("keep mounts from leaving the box", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	sources := b.sources()
-	b.tmpfs(stage, "mode=755,size=1m")
+	b.tmpfs(stage, "mode=755,size=4m") // room for what is made here
 	const root = stage + "/root"
 	b.mkdir(root, 0o755)
 	// What is listed may lie in a folder that is private, so that comes first.
@@ -74,6 +74,7 @@ func buildRoot(p *plan.Plan) error {
 	b.pin(root, sources.write)
 	b.hosts(root)
 	b.resolver(root)
+	b.trust(root)
 	b.hide(root)
 	if b.err != nil {
 		return b.err
@@ -422,6 +423,19 @@ func (b *builder) resolver(root string) {
 	if b.err == nil && b.do("make "+name, os.WriteFile(name, []byte(text), 0o644)) {
 		t := b.clone(name, readOnly, false)
 		b.attach(root, t, place)
+	}
+}
+
+// trust shows the authorities that programs in the box are to trust.
+func (b *builder) trust(root string) {
+	if b.err != nil || len(b.plan.Trust) == 0 {
+		return
+	}
+	const name = stage + "/authorities.pem"
+	b.mountPoint(root, plan.TrustPath, false)
+	if b.err == nil && b.do("make "+name, os.WriteFile(name, b.plan.Trust, 0o444)) {
+		t := b.clone(name, readOnly, false)
+		b.attach(root, t, plan.TrustPath)
 	}
 }
 

@@ -97,6 +97,7 @@ type Plan struct {
 	Network Network
 	Ports   []int   // of listeners on 127.0.0.1 in the box, which the starter serves
 	Direct  *Direct `json:",omitempty"`
+	Trust   []byte  `json:",omitempty"` // authorities for TLS, in the file TrustPath
 	Sockets Sockets
 	Host    string // name of the machine in the box
 	Dir     string
@@ -126,6 +127,13 @@ func (d *Direct) Address() (own netip.Addr, bits int, err error) {
 	}
 	return network.Addr().Next(), network.Bits(), nil
 }
+
+// TrustPath is where the authorities are that programs in the box are to trust, in
+// PEM, if the plan has some.
+const TrustPath = "/run/vogt/authorities.pem"
+
+// MaxTrust is the limit of them in bytes.
+const MaxTrust = 2 << 20
 
 // What the helper hands to the starter, as the packet says that comes with it: a
 // listener at 127.0.0.1 or one for Direct, each followed by the port, or the
@@ -255,6 +263,10 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("hosts are reached directly in a box of the level %q with the network %q only", Full, Proxied)
 	case p.Direct != nil && (len(p.Direct.Ports) == 0 || len(p.Direct.Ports) > MaxDirect || slices.Min(p.Direct.Ports) < 1 || slices.Max(p.Direct.Ports) > 65535):
 		return fmt.Errorf("the ports %v of hosts that are reached directly: want 1 to %d numbers up to 65535", p.Direct.Ports, MaxDirect)
+	case len(p.Trust) > MaxTrust:
+		return fmt.Errorf("the authorities for TLS have %d bytes, the limit is %d", len(p.Trust), MaxTrust)
+	case len(p.Trust) > 0 && p.Level != Full:
+		return fmt.Errorf("a box of the level %q has no place for authorities of its own", p.Level)
 	case p.Level == Reduced && p.Network == Proxied:
 		return fmt.Errorf("a reduced box has no network of its own for a proxy")
 	case p.Level == Reduced && p.Sockets != NoSockets:
