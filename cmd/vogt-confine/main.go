@@ -38,6 +38,12 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	if len(args) >= 4 && args[0] == plan.LimitArgument {
 		return inside.Limit(args[1:])
 	}
+	if len(args) >= 4 && args[0] == plan.WithinArgument {
+		return inside.Within(args[1:])
+	}
+	if len(args) >= 3 && args[0] == plan.ThroughArgument {
+		return inside.Through(args[1:])
+	}
 	if len(args) == 1 {
 		switch args[0] {
 		case "version", "--version":

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // levels, as root and as an ordinary user.
 func TestEscapes(t *testing.T) {
 	helper := confinetest.Program(t, helperPackage)
-	confinetest.Run(t, []string{confinetest.Full, confinetest.Own, confinetest.HostView, confinetest.Reduced}, func(t testing.TB, c confinetest.Command) confinetest.Result {
+	confinetest.Run(t, []string{confinetest.Full, confinetest.Own, confinetest.HostView, confinetest.Bwrap, confinetest.Reduced}, func(t testing.TB, c confinetest.Command) confinetest.Result {
 		return inBox(t, helper, c)
 	})
 }
@@ -52,6 +52,10 @@ func inBox(t testing.TB, helper string, c confinetest.Command) confinetest.Resul
 		p.Sockets = plan.OwnSockets
 	case confinetest.HostView:
 		p.Root = plan.HostView
+	case confinetest.Bwrap:
+		if !confinetest.Closed() {
+			r.Level = plan.Bwrap // else it is what comes of it
+		}
 	case confinetest.Reduced:
 		r.Level = plan.Reduced
 	}
@@ -72,6 +76,9 @@ func inBox(t testing.TB, helper string, c confinetest.Command) confinetest.Resul
 	out, err := Run(helper, r, Streams{input, w, os.Stderr})
 	w.Close()
 	result := confinetest.Result{Stdout: <-printed, Exit: out.Code}
+	if c.Level == confinetest.Bwrap && out.Report.Level != "" && out.Report.Level != plan.Bwrap {
+		t.Fatalf("the box is %s", out.Report.Level)
+	}
 	for _, change := range out.Changed {
 		result.Reported = append(result.Reported, change.Path)
 	}

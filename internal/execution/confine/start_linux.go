@@ -61,10 +61,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if r.Level == plan.Reduced {
 		out, err = reduced(helper, p, wall, streams)
 	} else {
-		out, err = start(helper, p, wall, streams, r)
-		if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces && r.Profile.Reduced && r.Level == "" {
-			out, err = reduced(helper, p, wall, streams)
-		}
+		out, err = ladder(helper, p, wall, streams, r)
 	}
 	out.Earlier = earlier
 	if _, refused := errors.AsType[*RefusedError](err); refused {
@@ -93,6 +90,7 @@ func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (
 		return Outcome{}, &RefusedError{Reason: "a reduced box has no network of its own, in which a proxy could be served"}
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
+	r.Starter = os.Getpid()
 	return start(helper, &r, wall, streams, Request{})
 }
 
@@ -128,16 +126,29 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
 	cmd.ExtraFiles = []*os.File{planFile, theirs}
 	cmd.SysProcAttr = attributes(p)
+	life, err := lifeOf(p, cmd)
+	if err == nil && p.Level == plan.Bwrap {
+		var done func()
+		if done, err = through(p, cmd); err == nil {
+			defer done()
+		}
+	}
+	if err != nil {
+		theirs.Close()
+		return Outcome{}, err
+	}
+	defer life.end()
 	var terminal *unix.Termios
 	if p.Terminal {
 		terminal, _ = unix.IoctlGetTermios(int(streams.In.Fd()), unix.TCGETS) // else nothing is given back
 	}
 	err = cmd.Start()
 	theirs.Close()
+	life.begun(cmd)
 	if err != nil {
 		return Outcome{}, cannotStart(helper, err)
 	}
-	passed.to(cmd.Process, p.Terminal)
+	passed.to(life, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
 	report, sockets, err := converse(ours, p, request, &served)
@@ -145,13 +156,13 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 		defer s.Close()
 	}
 	if err != nil {
-		_ = cmd.Process.Kill()
+		life.end()
 	}
 	var late atomic.Bool
 	if wall > 0 {
 		limit := time.AfterFunc(wall, func() {
 			late.Store(true)
-			_ = cmd.Process.Kill() // it has ended, if that fails
+			life.end()
 		})
 		defer limit.Stop()
 	}
@@ -164,7 +175,7 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 	case report.Error != "":
 		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, namespaces: report.Namespaces}
 	case err != nil:
-		return out, &RefusedError{Reason: err.Error()}
+		return out, &RefusedError{Reason: err.Error(), namespaces: p.Level == plan.Bwrap && errors.Is(err, errEarly)}
 	}
 	var exit *exec.ExitError
 	if waited != nil && !errors.As(waited, &exit) {
@@ -202,6 +213,9 @@ func lives(group int) bool { return unix.Kill(-group, 0) == nil }
 // rights in them to build the box, and to end with this process.
 func attributes(p *plan.Plan) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: !p.Terminal}
+	if p.Level == plan.Reduced {
+		a.Pdeathsig = 0 // it would end the helper alone, which ends the others
+	}
 	if p.Level != plan.Full {
 		return a
 	}
@@ -213,10 +227,7 @@ func attributes(p *plan.Plan) *syscall.SysProcAttr {
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	// Without these the helper's own execve would drop the capabilities that
 	// the new user namespace gave it (capabilities(7)).
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
-	if p.Direct != nil {
-		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_BIND_SERVICE)
-	}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE}
 	if os.Getuid() == 0 {
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_DAC_OVERRIDE)
 	}
@@ -236,6 +247,9 @@ func cannotStart(helper string, err error) error {
 	return r
 }
 
+// errEarly is a helper of which nothing is heard.
+var errEarly = errors.New("the helper ended before it had put up the box")
+
 // converse listens to the helper until the command runs.
 func converse(control *os.File, p *plan.Plan, r Request, served *sync.WaitGroup) (report plan.Report, sockets []io.Closer, err error) {
 	fd := int(control.Fd())
@@ -254,7 +268,7 @@ func converse(control *os.File, p *plan.Plan, r Request, served *sync.WaitGroup)
 		case err != nil:
 			return report, sockets, fmt.Errorf("hear from the helper: %w", err)
 		case n == 0 && report.Level == "" && report.Error == "":
-			return report, sockets, errors.New("the helper ended before it had put up the box")
+			return report, sockets, errEarly
 		case n == 0:
 			return report, sockets, nil // the command runs
 		case m > 0:

@@ -117,9 +117,12 @@ func (s *signals) stop() {
 	signal.Stop(s.got)
 }
 
+// signalled is a process, or who passes signals on to one.
+type signalled interface{ Signal(os.Signal) error }
+
 // to passes them on to a process. Those that a terminal sends to everybody at
 // it, the process has got itself.
-func (s *signals) to(p *os.Process, terminal bool) {
+func (s *signals) to(p signalled, terminal bool) {
 	go func() {
 		for {
 			select {

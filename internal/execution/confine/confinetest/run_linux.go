@@ -25,6 +25,7 @@ const (
 	Full     = "full"    // namespaces, mounts, Landlock, capabilities, seccomp; only what is listed can be read
 	Own      = "own"     // as full, and unix sockets may be made and reached in the box
 	HostView = "host"    // as full, and what is not hidden can be read
+	Bwrap    = "bwrap"   // as full, and the system's bwrap makes the namespaces; not for root
 	Reduced  = "reduced" // without namespaces
 )
 
@@ -140,23 +141,66 @@ func Run(t *testing.T, levels []string, run Runner) {
 		s.once(t, once)
 		return
 	}
-	s.outside(t)
+	if Closed() {
+		levels = []string{Bwrap}
+	} else {
+		s.outside(t)
+	}
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
+			if level == Bwrap && os.Getuid() == 0 {
+				t.Skip("root has what bwrap has; it is tried as an ordinary user")
+			}
+			if _, err := os.Stat(systemBwrap); level == Bwrap && err != nil {
+				t.Skip("there is no " + systemBwrap)
+			}
 			s.inside(t, level)
 			s.scenarios(t, level)
 		})
 	}
 	if os.Getuid() == 0 {
-		t.Run("user", s.asUser)
+		t.Run("user", func(t *testing.T) { s.asUser(t, false) })
+		if slices.Contains(levels, Bwrap) {
+			t.Run("user without namespaces", func(t *testing.T) {
+				setuidBwrap(t)
+				s.asUser(t, true)
+			})
+		}
 	}
+}
+
+// systemBwrap is bubblewrap, where it is installed.
+const systemBwrap = "/usr/bin/bwrap"
+
+// setuidBwrap puts a copy of bubblewrap in its place, in this jail, that runs as
+// root: so it is installed where users may not make namespaces.
+func setuidBwrap(t *testing.T) {
+	copied := filepath.Join(yard, sceneName+"bwrap")
+	err := copyFile(systemBwrap, copied, 0o755)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("there is no " + systemBwrap)
+	}
+	if err == nil {
+		err = errors.Join(unix.Chmod(copied, 0o755|unix.S_ISUID), unix.Mount(copied, systemBwrap, "", unix.MS_BIND, ""))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(systemBwrap, 0) })
 }
 
 // user is who runs attempts that root starts and root does not make.
 const user = 1000
 
-// asUser runs the test again as an ordinary user.
-func (s *suite) asUser(t *testing.T) {
+// closedVariable is set for a user who may make no namespaces.
+const closedVariable = "CONFINETEST_CLOSED"
+
+// Closed reports whether the user of this process may make no namespaces.
+func Closed() bool { return os.Getenv(closedVariable) != "" }
+
+// asUser runs the test again as an ordinary user, who may make no namespaces if
+// closed.
+func (s *suite) asUser(t *testing.T, closed bool) {
 	home := filepath.Join(yard, "user")
 	run := filepath.Join(home, "run")
 	if err := os.MkdirAll(run, 0o700); err != nil {
@@ -177,9 +221,21 @@ func (s *suite) asUser(t *testing.T) {
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+run, giftsVariable+"="+gifts(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}, Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	out, err := cmd.CombinedOutput()
+	var out []byte
+	var err error
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		runtime.LockOSThread() // for ever: the thread keeps what is taken from it
+		if closed {
+			cmd.Env = append(cmd.Env, closedVariable+"=1")
+			if err = filterNamespaces(); err != nil {
+				return
+			}
+		}
+		out, err = cmd.CombinedOutput()
+	}()
+	<-ran
 	t.Logf("as user %d:\n%s", user, out)
 	if err != nil {
 		t.Errorf("as user %d: %v", user, err)

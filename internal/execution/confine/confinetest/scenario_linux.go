@@ -211,6 +211,15 @@ func (s *suite) noNamespaces(t *testing.T, level string) {
 // withoutNamespaces installs a filter on this thread by which calls that make
 // user namespaces fail, as on machines where they are switched off.
 func withoutNamespaces() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return filterNamespaces()
+}
+
+// filterNamespaces is withoutNamespaces for root, who may leave it to programs to
+// give more rights.
+func filterNamespaces() error {
 	const load, equal, set, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, unix.BPF_RET | unix.BPF_K
 	const permit, fail = 0x7fff0000, 0x00050000
 	code := [...]unix.SockFilter{
@@ -223,9 +232,6 @@ func withoutNamespaces() error {
 		{Code: ret, K: permit},
 		{Code: ret, K: fail | uint32(unix.ENOSYS)},
 		{Code: ret, K: fail | uint32(unix.EPERM)},
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
 	}
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, 1, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {

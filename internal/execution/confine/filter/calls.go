@@ -20,6 +20,7 @@ const (
 	byOperation // what seccomp is asked
 	byFamily    // of a socket
 	byPair      // the same, of a pair of sockets
+	byProcess   // whose limits prlimit64 sets
 )
 
 // call is a system call, with its numbers.
@@ -417,7 +418,7 @@ var calls = []call{
 	{"pwritev", 296, 70, allowed},
 	{"rt_tgsigqueueinfo", 297, 240, allowed},
 	{"recvmmsg", 299, 243, allowed},
-	{"prlimit64", 302, 261, allowed},
+	{"prlimit64", 302, 261, byProcess},
 	{"syncfs", 306, 267, allowed},
 	{"sendmmsg", 307, 269, allowed},
 	{"getcpu", 309, 168, allowed},

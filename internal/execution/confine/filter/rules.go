@@ -27,6 +27,9 @@ func (o Options) verdict(r rule) verdict {
 		return personaVerdict()
 	case byOperation:
 		return operationVerdict()
+	case byProcess:
+		// Its own limits only: those of the helper would end it.
+		return argument(0, when(jumpEqual, 0, allow(), fail(eperm)))
 	case byFamily:
 		return o.familyVerdict()
 	case byPair:

@@ -57,14 +57,32 @@ func start(p *plan.Plan, control *control) (int, error) {
 		return 0, err
 	}
 	self := -1
-	if p.Limits.Memory > 0 {
+	if p.Limits.Memory > 0 || p.Level == plan.Reduced {
 		// The way to this program, which the box does not show.
 		if self, err = unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
 			return 0, &stepError{step: "open the helper", err: err}
 		}
 	}
 	report := plan.Report{Level: p.Level, Landlock: abi, Filter: program.Hash()}
-	if p.Level == plan.Full {
+	switch p.Level {
+	case plan.Reduced:
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return 0, &stepError{step: "collect what the command leaves", err: err}
+		}
+	case plan.Bwrap:
+		if report.Lacks, err = verify(p); err != nil {
+			return 0, err
+		}
+		if err := network(p, control); err != nil {
+			return 0, err
+		}
+	case plan.Full:
+		if p.Grouped {
+			// From here on, so that its own group is the outermost that it sees.
+			if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+				return 0, &stepError{step: "hide the control group of the box", err: err}
+			}
+		}
 		if err := buildRoot(p); err != nil {
 			return 0, err
 		}
@@ -84,13 +102,12 @@ func start(p *plan.Plan, control *control) (int, error) {
 	if err := confine(p, program, self); err != nil {
 		return 0, err
 	}
-	control.report(report)
 	if p.Level == plan.Reduced {
-		// There is no process namespace whose end ends what is left: the
-		// command replaces the helper.
-		path, argv := command(p, self)
-		return 0, commandError(p, unix.Exec(path, argv, p.Environ))
+		if err := apart(p.Starter); err != nil {
+			return 0, err
+		}
 	}
+	control.report(report)
 	return run(p, control, self)
 }
 
@@ -112,11 +129,11 @@ func sameProgram(p *plan.Plan) error {
 // options builds the filter for the plan.
 func options(p *plan.Plan) (filter.Program, error) {
 	o := filter.Options{
-		Inet:     p.Level == plan.Full || p.Network == plan.Host,
-		Datagram: p.Level == plan.Full && p.Network != plan.Host,
+		Inet:     p.Level.Whole() || p.Network == plan.Host,
+		Datagram: p.Level.Whole() && p.Network != plan.Host,
 		Unix:     p.Sockets == plan.OwnSockets,
-		Terminal: p.Terminal || p.Level == plan.Full, // terminals of the box are its own
-		IPC:      p.Level == plan.Full,               // in a namespace of its own
+		Terminal: p.Terminal || p.Level.Whole(), // terminals of the box are its own
+		IPC:      p.Level.Whole(),               // in a namespace of its own
 	}
 	if p.Network == plan.Host {
 		o.Inet, o.Datagram = true, true
@@ -142,6 +159,7 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 		return 0, commandError(p, err)
 	}
 	control.started()
+	over := follow(p, signals)
 	ended := make(chan result, 1)
 	go func() {
 		code, err := collect(pid)
@@ -156,7 +174,12 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 			if !p.Terminal || !fromTerminal(s) {
 				syscall.Kill(pid, s.(syscall.Signal)) // it has ended, if that fails
 			}
+		case <-over:
+			return gone(p)
 		case r := <-ended:
+			if p.Level == plan.Reduced {
+				endAll()
+			}
 			return r.code, r.err
 		}
 	}
@@ -193,7 +216,11 @@ func command(p *plan.Plan, self int) (path string, argv []string) {
 	if self < 0 {
 		return p.Program, p.Argv
 	}
-	return selfPath(self), append([]string{"vogt-confine", plan.LimitArgument, strconv.FormatInt(p.Limits.Memory, 10), p.Program}, p.Argv...)
+	stage := plan.LimitArgument
+	if p.Level == plan.Reduced {
+		stage = plan.WithinArgument
+	}
+	return selfPath(self), append([]string{"vogt-confine", stage, strconv.FormatInt(p.Limits.Memory, 10), p.Program}, p.Argv...)
 }
 
 func selfPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
@@ -226,6 +253,10 @@ func limitAndExec(limit uint64, program string, argv []string) error {
 		return err
 	}
 	debug.SetGCPercent(-1)
+	if limit == 0 {
+		_, _, errno := syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environ[0])))
+		return errno
+	}
 	limits := &unix.Rlimit{Cur: limit, Max: limit}
 	_, _, errno := syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_AS, uintptr(unsafe.Pointer(limits)), 0, 0, 0)
 	if errno == 0 {

@@ -7,3 +7,9 @@ func Main() int { return 126 }
 
 // Limit refuses too.
 func Limit([]string) int { return 126 }
+
+// Within refuses too.
+func Within([]string) int { return 126 }
+
+// Through refuses too.
+func Through([]string) int { return 126 }

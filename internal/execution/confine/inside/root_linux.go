@@ -19,16 +19,6 @@ const (
 	writable = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// devices are the device files of a box.
-var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
-
-// quiet are the parts of /proc that change the machine.
-var quiet = [...]string{"sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "driver"}
-
-// closed are the parts of /proc that tell of the machine's memory and keys.
-// Others are closed because only root can read them.
-var closed = [...]string{"keys", "key-users", "kallsyms", "timer_list", "sched_debug", "latency_stats"}
-
 // stage is where the new root is put together.
 const stage = "/tmp"
 
@@ -154,7 +144,7 @@ func (b *builder) sources() (s sources) {
 		s.cache = b.clone(b.plan.Cache, writable, false)
 		s.cache.path = path.Join(b.plan.Home, ".cache")
 	}
-	for _, name := range devices {
+	for _, name := range plan.Devices() {
 		s.devices = append(s.devices, b.clone("/dev/"+name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, false))
 	}
 	return s
@@ -343,7 +333,7 @@ func (b *builder) proc(root string) {
 		}
 		return
 	}
-	for _, name := range closed {
+	for _, name := range plan.Closed() {
 		if fd, err := b.beneath(root, "/proc/"+name); err == nil {
 			unix.Close(fd)
 			b.empty(root, "/proc/"+name)
@@ -352,7 +342,7 @@ func (b *builder) proc(root string) {
 	if os.Getuid() == 0 {
 		b.rootsOwn(root + "/proc")
 	}
-	for _, name := range quiet {
+	for _, name := range plan.Quiet() {
 		fd, err := b.beneath(root, "/proc/"+name)
 		if errors.Is(err, unix.ENOENT) {
 			continue
@@ -374,7 +364,7 @@ func (b *builder) rootsOwn(proc string) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 && !slices.Contains(closed[:], e.Name()) {
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 && !slices.Contains(plan.Closed(), e.Name()) {
 			b.empty(strings.TrimSuffix(proc, "/proc"), "/proc/"+e.Name())
 		}
 	}

@@ -3,6 +3,7 @@ package inside
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"os"
 	"path"
 	"runtime"
@@ -23,16 +24,25 @@ func network(p *plan.Plan, control *control) error {
 	if p.Network == plan.Host {
 		return nil
 	}
-	if err := loopbackUp(); err != nil {
+	if p.Level != plan.Full {
+		// bwrap has brought it up.
+	} else if err := loopbackUp(); err != nil {
 		return &stepError{step: "start the loopback network of the box", err: err}
 	}
 	if p.Network != plan.Proxied {
 		return nil
 	}
 	for _, port := range p.Ports {
-		at := &unix.SockaddrInet4{Port: port, Addr: loopback}
-		if err := handOver(plan.HandsListener+strconv.Itoa(port), at, unix.SOCK_STREAM, control); err != nil {
-			return &stepError{step: "let port " + strconv.Itoa(port) + " of the box be served", err: err}
+		family, at, err := listenAt(p, port)
+		if err == nil {
+			err = handOver(plan.HandsListener+strconv.Itoa(port), family, at, unix.SOCK_STREAM, control)
+		}
+		if err != nil {
+			failed := &stepError{step: "let port " + strconv.Itoa(port) + " of the box be served", err: err}
+			if errors.Is(err, unix.EACCES) {
+				failed.remedy = "where bwrap makes the box, ports below 1024 cannot be had: let the authority listen on a higher one"
+			}
+			return failed
 		}
 	}
 	if p.Direct != nil {
@@ -54,11 +64,11 @@ func direct(p *plan.Plan, control *control) error {
 	if err != nil {
 		return &stepError{step: "give the box its network " + p.Direct.Network, err: err}
 	}
-	if err := handOver(plan.HandsNames, &unix.SockaddrInet4{Port: 53, Addr: loopback}, unix.SOCK_DGRAM, control); err != nil {
+	if err := handOver(plan.HandsNames, unix.AF_INET, &unix.SockaddrInet4{Port: 53, Addr: loopback}, unix.SOCK_DGRAM, control); err != nil {
 		return &stepError{step: "let the names of the box be served", err: err}
 	}
 	for _, port := range p.Direct.Ports {
-		if err := handOver(plan.HandsDirect+strconv.Itoa(port), &unix.SockaddrInet4{Port: port}, unix.SOCK_STREAM, control); err != nil {
+		if err := handOver(plan.HandsDirect+strconv.Itoa(port), unix.AF_INET, &unix.SockaddrInet4{Port: port}, unix.SOCK_STREAM, control); err != nil {
 			return &stepError{step: "let port " + strconv.Itoa(port) + " of hosts be served", err: err}
 		}
 	}
@@ -95,8 +105,8 @@ func addAddress(own [4]byte, bits int) error {
 
 // handOver makes a socket at an address, hands it to the starter, and waits until
 // it is served.
-func handOver(what string, at unix.Sockaddr, kind int, control *control) error {
-	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
+func handOver(what string, family int, at unix.Sockaddr, kind int, control *control) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -118,6 +128,22 @@ func handOver(what string, at unix.Sockaddr, kind int, control *control) error {
 		err = errors.New("the starter does not serve it")
 	}
 	return err
+}
+
+// listenAt is where a port of the box is served.
+func listenAt(p *plan.Plan, port int) (family int, at unix.Sockaddr, err error) {
+	text, ok := p.Addresses[port]
+	if !ok {
+		text = "127.0.0.1"
+	}
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case address.Is4():
+		return unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: address.As4()}, nil
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: address.As16()}, nil
 }
 
 func loopbackUp() error {
@@ -233,7 +259,7 @@ func restrict(p *plan.Plan, self int) error {
 		return files, dirs
 	}
 	var temporary []string
-	if p.Level == plan.Full {
+	if p.Level.Whole() {
 		rules = append(rules, landlock.RODirs("/"))
 		temporary = append(temporary, "/tmp", "/var/tmp", "/run", "/dev/shm", "/dev/pts")
 		if p.Root == plan.Listed {
@@ -316,7 +342,7 @@ func configFor(p *plan.Plan) (landlock.Config, error) {
 		return landlock.Config{}, &stepError{step: "hold a box of the level " + string(p.Level), err: errors.New("Landlock is of version " + number(version)), remedy: "it needs Linux 6.12 or later"}
 	}
 	config := known[min(version, len(known))-1]
-	if p.Level == plan.Full || p.Network == plan.Host {
+	if p.Level.Whole() || p.Network == plan.Host {
 		config.HandledAccessNet = 0 // the network namespace holds, or the plan has no wall there
 	}
 	return config, nil

@@ -24,6 +24,15 @@ const Version = 1
 // Argument is the only argument of the helper.
 const Argument = "box"
 
+// WithinArgument begins the arguments of the helper when it starts the command of
+// a box without a process namespace: those of LimitArgument follow, with 0 for no
+// limit.
+const WithinArgument = "within"
+
+// ThroughArgument begins the arguments of the helper when it becomes bwrap at a
+// terminal: the path and the arguments follow.
+const ThroughArgument = "through"
+
 // LimitArgument begins the arguments of the helper when it starts the command
 // with limited memory: the limit, the path and the arguments follow.
 const LimitArgument = "limit"
@@ -43,12 +52,18 @@ type Level string
 
 // The levels, strongest first. A box never has less than the plan asks for.
 const (
-	Full    Level = "full"    // namespaces, mounts, Landlock, capabilities, seccomp
+	Full Level = "full" // namespaces, mounts, Landlock, capabilities, seccomp
+	// Bwrap is as full, and the system's bwrap has made the namespaces and mounts:
+	// the helper looks at what it has made before it goes on.
+	Bwrap   Level = "full (bwrap)"
 	Reduced Level = "reduced" // no namespaces: Landlock, capabilities, seccomp
 	// Seatbelt is the box of macOS. No helper makes it: the starter applies a
 	// profile (package seatbelt).
 	Seatbelt Level = "seatbelt"
 )
+
+// Whole reports whether a box has namespaces and a file tree of its own.
+func (l Level) Whole() bool { return l == Full || l == Bwrap }
 
 // Network says what of a network is in the box.
 type Network string
@@ -95,20 +110,32 @@ type Plan struct {
 	Cache   string   // the folder that stands at .cache in Home and may be written, or empty
 	Private string   // the folder for temporary files, where there can be no mount for them
 	Network Network
-	Ports   []int   // of listeners on 127.0.0.1 in the box, which the starter serves
-	Direct  *Direct `json:",omitempty"`
-	Trust   []byte  `json:",omitempty"` // authorities for TLS, in the file TrustPath
-	Sockets Sockets
-	Host    string // name of the machine in the box
-	Dir     string
-	Program string // path of what is started
-	File    File   // what it has to be; the zero value is anything
-	Argv    []string
-	Environ []string
-	Limits  Limits
+	Ports   []int // of listeners on 127.0.0.1 in the box, which the starter serves
+	// Addresses are those of listeners that are on another address of the loopback.
+	Addresses map[int]string
+	Direct    *Direct `json:",omitempty"`
+	Trust     []byte  `json:",omitempty"` // authorities for TLS, in the file TrustPath
+	Sockets   Sockets
+	Host      string // name of the machine in the box
+	Dir       string
+	Program   string // path of what is started
+	File      File   // what it has to be; the zero value is anything
+	Argv      []string
+	Environ   []string
+	Limits    Limits
 	// Terminal says that standard input is a terminal of the starter's
 	// session, in which the command stays.
 	Terminal bool
+	// Grouped says that the helper is in a control group of the box's own.
+	Grouped bool
+	// Starter is the process that starts the box, where the box has no process
+	// namespace. No signal may reach it from within.
+	Starter int
+	// Outer are the starter's namespaces (inode numbers, by their names in
+	// /proc/self/ns) and Same what has to stand at a path, where somebody else than
+	// the helper puts the file tree together.
+	Outer map[string]uint64
+	Same  []Place
 }
 
 // Direct is a way for programs that know of no proxy: the network is the box's own, a
@@ -143,6 +170,26 @@ const (
 	HandsDirect   = "direct "
 	HandsNames    = "names"
 )
+
+// Place is a path of the box and the file that has to be there.
+type Place struct {
+	Path string
+	File
+}
+
+// Closed are the parts of /proc that tell of the machine's memory and keys.
+// Others are closed because only root can read them.
+func Closed() []string {
+	return []string{"keys", "key-users", "kallsyms", "timer_list", "sched_debug", "latency_stats"}
+}
+
+// Quiet are the parts of /proc that change the machine: nobody writes there.
+func Quiet() []string {
+	return []string{"sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "driver"}
+}
+
+// Devices are the device files of a box, in /dev.
+func Devices() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
 // File is the identity of a file (stat(2)).
 type File struct{ Device, Inode uint64 }
@@ -206,6 +253,10 @@ func (p *Plan) each(f func(string) string) Plan {
 	for i, l := range p.Links {
 		out.Links[i] = Link{f(l.Path), f(l.Target)}
 	}
+	out.Same = make([]Place, len(p.Same))
+	for i, s := range p.Same {
+		out.Same[i] = Place{f(s.Path), s.File}
+	}
 	for _, text := range []*string{&out.Home, &out.Kept, &out.Cache, &out.Private, &out.Dir, &out.Program} {
 		*text = f(*text)
 	}
@@ -247,8 +298,12 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("the plan of the box is of version %d and the helper of %d: install vogt and vogt-confine together", p.Version, Version)
 	}
 	switch {
-	case p.Level != Full && p.Level != Reduced && p.Level != Seatbelt:
-		return fmt.Errorf("level %q: want %s, %s or %s", p.Level, Full, Reduced, Seatbelt)
+	case p.Level != Full && p.Level != Bwrap && p.Level != Reduced && p.Level != Seatbelt:
+		return fmt.Errorf("level %q: want %s, %s, %s or %s", p.Level, Full, Bwrap, Reduced, Seatbelt)
+	case p.Level == Bwrap && (len(p.Same) == 0 || len(p.Outer) == 0):
+		return fmt.Errorf("the plan of the box does not say how to know what bwrap has made")
+	case p.Level == Reduced && p.Starter <= 1:
+		return fmt.Errorf("the plan of the box does not name its starter")
 	case p.Root != Listed && p.Root != HostView:
 		return fmt.Errorf("root %q: want %s or %s", p.Root, Listed, HostView)
 	case p.Network != Offline && p.Network != Proxied && p.Network != Host:
@@ -279,7 +334,15 @@ func (p *Plan) Check() error {
 			return err
 		}
 	}
+	for port, text := range p.Addresses {
+		if a, err := netip.ParseAddr(text); err != nil || !a.IsLoopback() || a.Is4In6() || a.Zone() != "" || !slices.Contains(p.Ports, port) {
+			return fmt.Errorf("address %q of port %d: want one of the loopback, and a port that is served", text, port)
+		}
+	}
 	places := []string{p.Home, p.Dir, p.Program}
+	for _, s := range p.Same {
+		places = append(places, s.Path)
+	}
 	for _, name := range []string{p.Kept, p.Cache, p.Private} {
 		if name != "" {
 			places = append(places, name)
