@@ -1,0 +1,196 @@
+package confine
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vogt/internal/execution/confine/confinetest"
+	"vogt/internal/execution/confine/plan"
+)
+
+// waitLimit bounds how long a test waits for what should be over.
+const waitLimit = time.Minute
+
+// TestEnd leaves processes behind in a box that has no namespace to end them, in
+// the ways that are hard to follow, and attacks the helper that is to end them. All
+// of them hold the box's standard output: it ends when they have.
+func TestEnd(t *testing.T) {
+	for _, tt := range []struct{ name, needs, text string }{
+		{"double fork", "", "(sleep 1000 & ) & true"},
+		{"sessions", "setsid", "setsid sleep 1000 & setsid -f setsid -f sleep 1000; true"},
+		{"deaf", "", `bash -c 'trap "" HUP INT TERM QUIT TSTP; while :; do sleep 1000; done' & true`},
+		{"stopped", "", `sleep 1000 & kill -STOP $!`},
+		{"chain that forks and ends", "perl", `perl -e 'exit if fork; while (1) { exit if fork }'; true`},
+		{"many chains", "perl", `for i in 1 2 3 4 5 6 7 8; do perl -e 'exit if fork; setpgrp; while (1) { exit if fork }'; done; true`},
+		{"tree that grows", "perl", `perl -e 'exit if fork; for (1..200) { fork; select undef, undef, undef, 0.001 } sleep 1000'; true`},
+		{"own subreaper", "python3", `python3 -c 'import ctypes, os
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    if os.fork() == 0:
+        os.setsid(); os.execvp("sleep", ["sleep", "1000"])
+    os.execvp("sleep", ["sleep", "1000"])'`},
+		{"kills the helper", "", `sleep 1000 & for s in KILL STOP TERM ABRT; do kill -$s $PPID; done; true`},
+		{"kills everybody", "", `sleep 1000 & kill -KILL -1; true`},
+		{"limits the helper", "python3", `sleep 1000 & python3 -c 'import os, resource
+for what in resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_NOFILE: resource.prlimit(int(os.environ["BASH_PPID"]), what, (0, 0))'; true`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.needs != "" {
+				need(t, tt.needs)
+			}
+			victim := exec.Command("sleep", "1000")
+			if err := victim.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = victim.Process.Kill(); _ = victim.Wait() }()
+			b := newBox(t)
+			b.request.Level = plan.Reduced
+			output, out, err := b.runTo(t, "export BASH_PPID=$PPID\n"+tt.text)
+			if err != nil || out.Report.Level != plan.Reduced {
+				t.Errorf("%v, %+v\n%s", err, out, output)
+			}
+			if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
+				t.Errorf("a process outside was ended: %v", err)
+			}
+		})
+	}
+}
+
+// runTo is run for boxes that may leave processes: it fails if any holds standard
+// output when the box has ended.
+func (b *box) runTo(t *testing.T, text string) (string, Outcome, error) {
+	t.Helper()
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	request := b.request
+	request.Program, request.Argv = "/bin/bash", []string{"bash", "-c", text}
+	out, err := Run(confinetest.Program(t, helperPackage), request, Streams{in, w, w})
+	w.Close()
+	// Whoever is killed has ended by now, but the kernel may still close its files.
+	if err := r.SetReadDeadline(time.Now().Add(waitLimit)); err != nil {
+		t.Fatal(err)
+	}
+	data, readErr := io.ReadAll(r)
+	if readErr != nil {
+		t.Errorf("processes of the box live on: %v", readErr)
+	}
+	return string(data), out, err
+}
+
+// TestLate ends boxes whose time is up, with what they have left.
+func TestLate(t *testing.T) {
+	for _, level := range []plan.Level{plan.Full, plan.Reduced} {
+		b := newBox(t)
+		b.request.Level = level
+		b.request.Profile.Limits.Wall = 1
+		output, out, err := b.runTo(t, "(setsid sleep 1000 &); exec sleep 1000")
+		if err != nil || !out.Late || out.Code != 137 {
+			t.Errorf("%s: %v, %+v\n%s", level, err, out, output)
+		}
+	}
+}
+
+// TestSwapped changes files between the look at them and the start of bwrap, as
+// another box in the same workspace may: the helper must refuse what it then finds.
+func TestSwapped(t *testing.T) {
+	if os.Getuid() == 0 {
+		asUser(t)
+		return
+	}
+	if _, err := systemBwrap(); err != nil {
+		t.Skip(err)
+	}
+	for _, tt := range []struct {
+		name, swap string
+		want       string // of the refusal
+	}{
+		{"nothing", "true", ""},
+		{"settings by a link to a secret", "rm .git/config; ln -s $HOME/secret .git/config", ".git/config"},
+		{"settings by another file", "cp .git/config c; mv c .git/config", "is not the file"},
+		{"hooks by a link", "mv .git/hooks h; ln -s $HOME/.ssh .git/hooks", ".git/hooks"},
+		{"a folder above by a link", "mv .git elsewhere; ln -s elsewhere .git", ".git"},
+		{"the workspace", "mv $HOME/work $HOME/other; ln -s $HOME/.ssh $HOME/work", "work"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBox(t)
+			b.outside("mkdir -p .git/hooks .git/objects .git/refs $HOME/.ssh; echo ref: refs/heads/main > .git/HEAD; echo [core] > .git/config; echo hush > $HOME/secret; echo hush > $HOME/.ssh/id")
+			s := &resolver{request: b.request, profile: b.request.Profile}
+			s.request.Program, s.request.Argv = "/bin/bash", []string{"bash", "-c", "cat .git/config .git/hooks/* * 2>&1"}
+			p, _, err := s.resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, missing := range s.missing {
+				if err := os.Mkdir(missing, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Level = plan.Bwrap
+			p.Outer, err = namespaces()
+			if err == nil {
+				p.Same, err = identities(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.outside("cd $HOME/work; " + tt.swap)
+			in, err := os.Open(os.DevNull)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			printed := drain(r)
+			_, err = start(confinetest.Program(t, helperPackage), p, 0, Streams{in, w, w}, nil)
+			w.Close()
+			output := string(<-printed)
+			refused, ok := errors.AsType[*RefusedError](err)
+			switch {
+			case tt.want == "" && err != nil, tt.want != "" && (!ok || !strings.Contains(refused.Reason+output, tt.want)):
+				t.Errorf("%v, want %q\n%s", err, tt.want, output)
+			case strings.Contains(output, "hush"):
+				t.Errorf("the secret was read:\n%s", output)
+			}
+		})
+	}
+}
+
+// asUser runs a test again as an ordinary user.
+func asUser(t *testing.T) {
+	home, err := os.MkdirTemp("", "user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	run := filepath.Join(home, "run")
+	if err := errors.Join(os.Mkdir(run, 0o700), os.Chown(run, 1000, 1000), os.Chown(home, 1000, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+run)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("as an ordinary user:\n%s", out)
+	if err != nil {
+		t.Errorf("as an ordinary user: %v", err)
+	}
+}
