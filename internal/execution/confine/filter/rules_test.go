@@ -181,6 +181,17 @@ func TestOptionsOfProcesses(t *testing.T) {
 	})
 }
 
+func TestLimitsOfProcesses(t *testing.T) {
+	eachOption(t, func(header) []asked {
+		return []asked{
+			{"prlimit64", []uint64{0, 7, 1}, "allow"},
+			{"prlimit64", []uint64{1}, "EPERM"},
+			{"prlimit64", []uint64{0xffffffff}, "EPERM"},
+			{"prlimit64", []uint64{1 << 32}, "allow"}, // the kernel takes 32 bits
+		}
+	})
+}
+
 func TestPersonas(t *testing.T) {
 	eachOption(t, func(header) []asked {
 		const linux32, uname26, noRandomize, mmapPageZero, readImpliesExec = 0x8, 0x20000, 0x40000, 0x100000, 0x400000

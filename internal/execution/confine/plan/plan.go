@@ -253,9 +253,9 @@ func (p *Plan) each(f func(string) string) Plan {
 	for i, l := range p.Links {
 		out.Links[i] = Link{f(l.Path), f(l.Target)}
 	}
-	out.Same = make([]Place, len(p.Same))
-	for i, s := range p.Same {
-		out.Same[i] = Place{f(s.Path), s.File}
+	out.Same = slices.Clone(p.Same)
+	for i := range out.Same {
+		out.Same[i].Path = f(out.Same[i].Path)
 	}
 	for _, text := range []*string{&out.Home, &out.Kept, &out.Cache, &out.Private, &out.Dir, &out.Program} {
 		*text = f(*text)

@@ -53,7 +53,6 @@ func TestCheck(t *testing.T) {
 		"port 0":             func(p *Plan) { p.Network, p.Ports = Proxied, []int{0} },
 		"ports offline":      func(p *Plan) { p.Ports = []int{1} },
 		"many ports":         func(p *Plan) { p.Network, p.Ports = Proxied, make([]int, MaxPorts+1) },
-		"reduced sockets":    func(p *Plan) { p.Level, p.Sockets = Reduced, OwnSockets },
 		"direct, offline":    func(p *Plan) { p.Direct = &Direct{"198.18.0.0/15", []int{443}} },
 		"direct, no port":    func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.0/15", nil} },
 		"direct, many ports": func(p *Plan) {
@@ -67,7 +66,14 @@ func TestCheck(t *testing.T) {
 		"direct, an address":  func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"198.18.0.1/15", []int{443}} },
 		"direct, everything":  func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"0.0.0.0/0", []int{443}} },
 		"direct, on loopback": func(p *Plan) { p.Network, p.Ports, p.Direct = Proxied, []int{1}, &Direct{"127.0.0.0/8", []int{443}} },
-		"reduced proxy":       func(p *Plan) { p.Level, p.Network, p.Ports = Reduced, Proxied, []int{1} },
+		"reduced sockets":     func(p *Plan) { p.Level, p.Starter, p.Sockets = Reduced, 2, OwnSockets },
+		"bwrap unseen":        func(p *Plan) { p.Level = Bwrap },
+		"bwrap, a bad place":  func(p *Plan) { p.Level, p.Outer, p.Same = Bwrap, map[string]uint64{"pid": 1}, []Place{{Path: "x"}} },
+		"reduced, by whom":    func(p *Plan) { p.Level = Reduced },
+		"reduced, by init":    func(p *Plan) { p.Level, p.Starter = Reduced, 1 },
+		"an address":          func(p *Plan) { p.Network, p.Ports, p.Addresses = Proxied, []int{1}, map[int]string{1: "10.0.0.1"} },
+		"address of no port":  func(p *Plan) { p.Network, p.Ports, p.Addresses = Proxied, []int{1}, map[int]string{2: "127.0.0.1"} },
+		"reduced proxy":       func(p *Plan) { p.Level, p.Starter, p.Network, p.Ports = Reduced, 2, Proxied, []int{1} },
 	} {
 		p := good()
 		change(p)
