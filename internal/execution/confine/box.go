@@ -16,6 +16,9 @@ type Outcome struct {
 	Changed []Change // protected files that are not what they were
 	Earlier []Change // those of boxes whose starter was killed, found before this one
 	Late    bool     // the box was ended because its time was up
+	// Group names what a control group holds for the box as a whole, as the kernel
+	// calls it (cgroups(7)). Empty is no group: limits are those of each process.
+	Group []string
 }
 
 // RefusedError says why no command was started.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,21 +21,21 @@ import (
 // own; one that the system's bwrap makes; and a reduced one, if the profile admits
 // it. Each step is taken only because this machine gives no namespaces on the one
 // before.
-func ladder(helper string, p *plan.Plan, wall time.Duration, streams Streams, r Request) (out Outcome, err error) {
+func (b *launch) ladder(p *plan.Plan, r Request) (out Outcome, err error) {
 	var own *RefusedError
 	if r.Level != plan.Bwrap {
-		out, err = start(helper, p, wall, streams, r)
+		out, err = b.start(p)
 		if own, _ = errors.AsType[*RefusedError](err); own == nil || !own.namespaces {
 			return out, err
 		}
 	}
-	out, err = throughBwrap(helper, p, wall, streams, r)
+	out, err = b.throughBwrap(p)
 	refused, ok := errors.AsType[*RefusedError](err)
 	if !ok || !refused.namespaces || own == nil {
 		return out, err
 	}
 	if r.Profile.Reduced && r.Level == "" {
-		return reduced(helper, p, wall, streams)
+		return b.reduced(p)
 	}
 	return out, &RefusedError{Reason: own.Reason + "; and through bwrap: " + refused.Reason, Remedy: own.Remedy, namespaces: true}
 }
@@ -65,7 +64,7 @@ func systemBwrap() (setuid bool, err error) {
 
 // throughBwrap runs a command in a box whose namespaces and mounts the system's
 // bwrap makes. The helper looks at them and puts up the other walls.
-func throughBwrap(helper string, p *plan.Plan, wall time.Duration, streams Streams, r Request) (Outcome, error) {
+func (b *launch) throughBwrap(p *plan.Plan) (Outcome, error) {
 	if os.Getuid() == 0 {
 		return Outcome{}, &RefusedError{Reason: "root has what bwrap has", namespaces: true}
 	}
@@ -76,18 +75,22 @@ func throughBwrap(helper string, p *plan.Plan, wall time.Duration, streams Strea
 	if p.Trust != nil {
 		return Outcome{}, &RefusedError{Reason: "a box that bwrap makes has no place for the authorities of a proxy that opens TLS", Remedy: "take the rules for requests out of the profile"}
 	}
-	b := *p
+	q := *p
 	// The network of such a box is made already, so it gets no addresses for
 	// programs that know of no proxy.
-	b.Level, b.Direct = plan.Bwrap, nil
-	if b.Outer, err = namespaces(); err != nil {
+	q.Level, q.Direct = plan.Bwrap, nil
+	if q.Outer, err = namespaces(); err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
-	if b.Same, err = identities(p); err != nil {
+	seen := p
+	if b.group != nil {
+		seen = b.group.grouped(p)
+	}
+	if q.Same, err = identities(seen); err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
-	out, err := start(helper, &b, wall, streams, r)
-	if setuid && b.Limits.Temporary > 0 && out.Report.Level == plan.Bwrap {
+	out, err := b.start(&q)
+	if setuid && q.Limits.Temporary > 0 && out.Report.Level == plan.Bwrap {
 		out.Report.Lacks = append(out.Report.Lacks, "a limit of private folders")
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.namespaces {

@@ -161,7 +161,7 @@ func TestSwapped(t *testing.T) {
 				t.Fatal(err)
 			}
 			printed := drain(r)
-			_, err = start(confinetest.Program(t, helperPackage), p, 0, Streams{in, w, w}, nil)
+			_, err = (&launch{helper: confinetest.Program(t, helperPackage), streams: Streams{in, w, w}}).start(p)
 			w.Close()
 			output := string(<-printed)
 			refused, ok := errors.AsType[*RefusedError](err)

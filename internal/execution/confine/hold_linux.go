@@ -40,6 +40,7 @@ func hold() (_ *held, err error) {
 		return nil, fmt.Errorf("another box starts or ends, and holds %s: %w", filepath.Join(dir, "gate"), err)
 	}
 	h.sweep()
+	h.sweepGroups()
 	return h, nil
 }
 

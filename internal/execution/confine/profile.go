@@ -115,6 +115,9 @@ type Limits struct {
 	Wall      int64 `toml:"wall_seconds"` // after which the box ends
 	Temporary Size  `toml:"temporary"`
 	Upload    Size  `toml:"upload"` // to all hosts, by the proxy
+	// CPUs is how many processors the box may use together, where it has a control
+	// group. It is part of the digest only where it says something.
+	CPUs float64 `toml:"cpus" json:",omitempty"`
 }
 
 // Size is a number of bytes, written as "512M" or "2G".
@@ -176,6 +179,9 @@ func (p *Profile) check() error {
 		if err := p.Named[i].check(); err != nil {
 			return fmt.Errorf("profile %s: %w", p.Name, err)
 		}
+	}
+	if p.Limits.CPUs < 0 || p.Limits.CPUs > 1<<16 {
+		return fmt.Errorf("profile %s: limits: cpus is %v, want a number of processors", p.Name, p.Limits.CPUs)
 	}
 	if len(p.Hosts)+len(p.Named) > 0 && p.Network != plan.Proxied {
 		return fmt.Errorf("profile %s: hosts are for net = %q, and net is %q", p.Name, plan.Proxied, p.Network)

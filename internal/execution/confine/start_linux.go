@@ -39,6 +39,8 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	}
 	defer held.release()
 	earlier := held.settle(r.Profile)
+	b := &launch{helper: helper, wall: time.Duration(r.Profile.Limits.Wall) * time.Second, streams: streams, request: r, group: held.group(r.Profile.Limits)}
+	defer func() { b.group.end() }()
 	s := &resolver{request: r, profile: r.Profile}
 	p, missing, err := s.resolve()
 	if err == nil {
@@ -57,11 +59,17 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	}
 	defer owed.paid()
 	var out Outcome
-	wall := time.Duration(r.Profile.Limits.Wall) * time.Second
 	if r.Level == plan.Reduced {
-		out, err = reduced(helper, p, wall, streams)
+		out, err = b.reduced(p)
 	} else {
-		out, err = ladder(helper, p, wall, streams, r)
+		out, err = b.ladder(p, r)
+	}
+	if b.group != nil {
+		out.Group = b.group.holds
+		b.group.end() // before the files are compared: nobody may change them then
+		b.group = nil
+	} else if r.Profile.Limits.CPUs > 0 {
+		out.Report.Lacks = append(out.Report.Lacks, "a limit of processors")
 	}
 	out.Earlier = earlier
 	if _, refused := errors.AsType[*RefusedError](err); refused {
@@ -74,8 +82,17 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	return out, ended
 }
 
+// launch is what the start of a box needs besides its plan.
+type launch struct {
+	helper  string
+	wall    time.Duration // 0 is no limit
+	streams Streams
+	request Request // whose listeners are served
+	group   *group  // or nil
+}
+
 // reduced runs the command without namespaces, where there can be none.
-func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (Outcome, error) {
+func (b *launch) reduced(p *plan.Plan) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "vogt-box-")
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -91,11 +108,15 @@ func reduced(helper string, p *plan.Plan, wall time.Duration, streams Streams) (
 	}
 	r.Environ = append(slices.Clip(r.Environ), "TMPDIR="+r.Private)
 	r.Starter = os.Getpid()
-	return start(helper, &r, wall, streams, Request{})
+	return b.start(&r)
 }
 
 // start starts the helper and waits for the end of the box.
-func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, request Request) (Outcome, error) {
+func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
+	p := ungrouped
+	if b.group != nil {
+		p = b.group.grouped(p)
+	}
 	data, err := p.Encode()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -118,14 +139,17 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 	passed := hear()
 	defer passed.stop()
 
-	cmd := exec.Command(helper)
+	cmd := exec.Command(b.helper)
 	cmd.Args = []string{"vogt-confine", plan.Argument}
 	// Each thread has to be confined by itself, so it is to have few of them.
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, streams.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = b.streams.In, b.streams.Out, b.streams.Err
 	cmd.ExtraFiles = []*os.File{planFile, theirs}
 	cmd.SysProcAttr = attributes(p)
+	if b.group != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(b.group.fd.Fd())
+	}
 	life, err := lifeOf(p, cmd)
 	if err == nil && p.Level == plan.Bwrap {
 		var done func()
@@ -140,18 +164,24 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 	defer life.end()
 	var terminal *unix.Termios
 	if p.Terminal {
-		terminal, _ = unix.IoctlGetTermios(int(streams.In.Fd()), unix.TCGETS) // else nothing is given back
+		terminal, _ = unix.IoctlGetTermios(int(b.streams.In.Fd()), unix.TCGETS) // else nothing is given back
 	}
 	err = cmd.Start()
 	theirs.Close()
 	life.begun(cmd)
+	if err != nil && b.group != nil {
+		// It may be the group: some containers permit no call that starts in one.
+		b.group.end()
+		b.group = nil
+		return b.start(ungrouped)
+	}
 	if err != nil {
-		return Outcome{}, cannotStart(helper, err)
+		return Outcome{}, cannotStart(b.helper, err)
 	}
 	passed.to(life, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
-	report, sockets, err := converse(ours, p, request, &served)
+	report, sockets, err := converse(ours, p, b.request, &served)
 	for _, s := range sockets {
 		defer s.Close()
 	}
@@ -159,8 +189,8 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 		life.end()
 	}
 	var late atomic.Bool
-	if wall > 0 {
-		limit := time.AfterFunc(wall, func() {
+	if b.wall > 0 {
+		limit := time.AfterFunc(b.wall, func() {
 			late.Store(true)
 			life.end()
 		})
@@ -168,7 +198,7 @@ func start(helper string, p *plan.Plan, wall time.Duration, streams Streams, req
 	}
 	waited := cmd.Wait()
 	if p.Terminal {
-		giveBack(streams.In, terminal)
+		giveBack(b.streams.In, terminal)
 	}
 	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState), Late: late.Load()}
 	switch {
@@ -219,7 +249,10 @@ func attributes(p *plan.Plan) *syscall.SysProcAttr {
 	if p.Level != plan.Full {
 		return a
 	}
-	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !p.Grouped {
+		a.Cloneflags |= unix.CLONE_NEWCGROUP
+	}
 	if p.Network != plan.Host {
 		a.Cloneflags |= unix.CLONE_NEWNET
 	}
