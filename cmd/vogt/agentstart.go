@@ -8,12 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/url"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,6 +20,7 @@ import (
 	"vogt/internal/client"
 	"vogt/internal/config"
 	"vogt/internal/execution"
+	"vogt/internal/execution/confine"
 )
 
 func newAgentStartCommand(e *env) *cobra.Command {
@@ -62,6 +61,9 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 
 // agentBox is the box around an agent.
 func (e *env) agentBox(name, profile, workspace string, allow []string) (*execution.Box, error) {
+	if profile, in := confine.Around(e.getenv); in {
+		return nil, withCode(exitCannotRun, errors.New(e.text(messages.AgentInBox, profile, name)))
+	}
 	paths, err := e.paths()
 	if err != nil {
 		return nil, err
@@ -78,12 +80,15 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 		return nil, err
 	}
 	e.agent = name
-	port, relay, err := toAuthority(login.Authority)
+	to, err := toAuthority(login.Authority)
 	if err != nil {
-		return nil, err
+		return nil, withCode(exitConfig, errors.New(e.text(messages.BadAuthority, login.Authority, name)))
 	}
-	if relay == nil {
-		allow = append(allow, port)
+	if to.host != "" {
+		if e.neverReached(to.host) != "" {
+			return nil, withCode(exitConfig, errors.New(e.text(messages.PrivateAuthority, login.Authority)))
+		}
+		allow = append(allow, to.host)
 	}
 	box, err := e.newBox(profile, workspace, allow...)
 	if err != nil {
@@ -92,18 +97,22 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 	if box.Serve == nil {
 		return nil, withCode(exitConfig, errors.New(e.text(messages.NoWayToAuthority, profile)))
 	}
-	if relay != nil {
-		n, err := strconv.Atoi(port)
+	if to.host == "" {
+		n, err := strconv.Atoi(to.port)
 		if err != nil {
-			return nil, err
+			return nil, withCode(exitConfig, errors.New(e.text(messages.BadAuthority, login.Authority, name)))
 		}
 		if box.Serve[n] != nil {
 			return nil, withCode(exitConfig, errors.New(e.text(messages.PortOfProxy, n)))
 		}
-		box.Serve[n] = relay
+		box.Serve[n] = func(l net.Listener) { relayTo(l, to.targets) }
+		if to.address != "127.0.0.1" {
+			box.Addresses = map[int]netip.Addr{n: netip.MustParseAddr(to.address)}
+		}
 	}
 	if box.Kept, err = keptHome(paths, name, box.Home, login); err != nil {
-		return nil, withCode(exitCannotRun, err)
+		kept := filepath.Join(paths.Data, "agents", name, "home")
+		return nil, withCode(exitCannotRun, fmt.Errorf("%w\n%s", err, e.text(messages.KeptBroken, kept, name)))
 	}
 	box.Variables = append(box.Variables, "VOGT_AGENT="+name)
 	return box, nil
@@ -203,62 +212,4 @@ func putAnew(root *os.Root, name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
-}
-
-// toAuthority is how a box reaches the authority: by a port of its own that is
-// relayed, for one on this machine; else by the host that the proxy has to let
-// through.
-func toAuthority(address string) (hostOrPort string, relay func(net.Listener), err error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", nil, err
-	}
-	host, port := u.Hostname(), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	ip := net.ParseIP(host)
-	if host != "localhost" && !strings.HasSuffix(host, ".localhost") && !(ip != nil && ip.IsLoopback()) {
-		return host + ":" + port, nil, nil
-	}
-	target := net.JoinHostPort("127.0.0.1", port)
-	return port, func(l net.Listener) { relayTo(l, target) }, nil
-}
-
-// maxRelayed is how many connections of a box to the authority there can be at a
-// time.
-const maxRelayed = 64
-
-// relayTo passes connections on until the listener is closed.
-func relayTo(l net.Listener, target string) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	slots := make(chan struct{}, maxRelayed)
-	for {
-		from, err := l.Accept()
-		if err != nil {
-			return
-		}
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			defer from.Close()
-			to, err := net.Dial("tcp", target)
-			if err != nil {
-				return // the client sees the end of the connection
-			}
-			defer to.Close()
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_, _ = io.Copy(to, from)
-				if t, ok := to.(*net.TCPConn); ok {
-					_ = t.CloseWrite()
-				}
-			}()
-			_, _ = io.Copy(from, to)
-			from.Close() // ends the other direction
-			<-done
-		})
-	}
 }

@@ -66,6 +66,9 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 	said := box.Said
 	box.Said = func(out confine.Outcome) {
 		said(out)
+		if explain && out.Report.Level != "" {
+			defer e.limitsOf(out)
+		}
 		switch {
 		case !explain || out.Report.Level == "": // no box stood
 		case out.Report.Level == plan.Seatbelt:
@@ -75,6 +78,21 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 		}
 	}
 	return e.runIn(ctx, box, args, workspace)
+}
+
+// limitsOf says for whom the limits of a box held, and what it lacked.
+func (e *env) limitsOf(out confine.Outcome) {
+	switch {
+	case runtime.GOOS != "linux":
+		return
+	case len(out.Group) > 0:
+		e.say(messages.LimitsOfBox, strings.Join(out.Group, ", "))
+	default:
+		e.say(messages.LimitsOfProcesses)
+	}
+	if len(out.Report.Lacks) > 0 {
+		e.say(messages.BoxLacks, strings.Join(out.Report.Lacks, ", "))
+	}
 }
 
 // runIn runs a command in a box, without asking: where this process is, or in the
@@ -100,9 +118,17 @@ func (e *env) runIn(ctx context.Context, box *execution.Box, args []string, work
 // newBox is a box with the profile of a name, about a folder; empty is the one
 // that this process is in. It may reach the hosts besides those of the profile.
 func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, error) {
+	if around, in := confine.Around(e.getenv); in {
+		return nil, withCode(exitCannotRun, errors.New(e.text(messages.AlreadyBox, around)))
+	}
 	p, err := e.profile(name)
 	if err != nil {
 		return nil, withCode(exitConfig, err)
+	}
+	for _, host := range hosts {
+		if why := e.neverReached(host); why != "" {
+			return nil, &usageError{text: e.text(messages.AllowNever, host, why)}
+		}
 	}
 	if len(hosts) > 0 {
 		if p.Network == plan.Host {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vogt/internal/doctor"
+	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/trial"
 	"vogt/internal/terminal"
 	"vogt/internal/version"
@@ -43,9 +44,14 @@ failed; a protection that is not in force is not a failure.`,
 			if home == "" {
 				home = e.getenv("USERPROFILE")
 			}
+			around := ""
+			if profile, in := confine.Around(e.getenv); in {
+				around = profile
+			}
 			report := doctor.Examine(cmd.Context(), doctor.Subject{
 				Paths: paths, Vogt: self, Version: version.String(), Getenv: e.getenv, Home: home, Now: e.now,
 				Memory: paths.State, Proc: "/proc", Places: doctor.DefaultPlaces(),
+				Box: around,
 				Try: func(ctx context.Context) (trial.Verdict, error) { return trial.Run(ctx, helper) },
 			})
 			if err := e.print(report, func(w io.Writer) error { return report.Write(w, width(e.stdout)) }); err != nil {

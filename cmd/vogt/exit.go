@@ -14,6 +14,7 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/client"
 	"vogt/internal/execution"
+	"vogt/internal/execution/confine"
 	"vogt/internal/flow"
 	"vogt/internal/terminal"
 )
@@ -223,6 +224,10 @@ func (e *env) explainClient(c *client.Error) failure {
 	case client.Behind:
 		f.advice = append(f.advice, e.text(messages.BehindAdvice))
 	case client.NotLoggedIn:
+		if profile, in := confine.Around(e.getenv); in && e.agent == "" {
+			f.advice = append(f.advice, e.text(messages.NoPersonInBox, profile))
+			break
+		}
 		advice := e.text(messages.LoginAdvice)
 		if e.agent != "" {
 			advice = e.text(messages.AgentLoginAdvice, e.agent)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -98,6 +99,30 @@ const (
 	maxRecord  = 32 << 20
 	maxRefused = 10_000
 )
+
+// neverReached says why no rule lets a host through that is named so: empty if one
+// may.
+func (e *env) neverReached(text string) string {
+	name, _, _ := strings.Cut(text, ":")
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		name = host
+	} else if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		name = a.String()
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return e.text(messages.ThisMachine)
+	}
+	a, err := netip.ParseAddr(name)
+	switch class := egress.Classify(a.Unmap()); {
+	case err != nil || class == egress.Public:
+		return ""
+	case class == egress.Loopback || class == egress.Unspecified:
+		return e.text(messages.ThisMachine)
+	default:
+		return e.text(messages.NoPublicAddress, class)
+	}
+}
 
 // egressRecord writes each connection as a line of JSON.
 type egressRecord struct {

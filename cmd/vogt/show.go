@@ -91,6 +91,9 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 		if c.Confinement != nil {
 			s.fact("Box", *c.Confinement)
 		}
+		if c.NetworkMode != nil {
+			s.fact("Network", *c.NetworkMode)
+		}
 	}
 	if g.Request.Reason != "" {
 		s.shown("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))

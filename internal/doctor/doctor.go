@@ -79,6 +79,8 @@ type Subject struct {
 	// Try tries the box that this machine can make. Without it there is none to
 	// examine.
 	Try func(context.Context) (trial.Verdict, error)
+	// Box is the profile of the box that this is run in, or empty.
+	Box string
 }
 
 // DefaultPlaces are where the guide puts the data of an authority that runs as

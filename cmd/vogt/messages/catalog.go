@@ -48,6 +48,18 @@ const (
 	NoWayToAuthority // profile
 	PortOfProxy      // port
 	NoCommandToConfine
+	AlreadyBox    // profile
+	AgentInBox    // profile, agent
+	NoPersonInBox // profile
+	AllowNever    // host, why
+	ThisMachine
+	NoPublicAddress  // class
+	BadAuthority     // address, agent
+	PrivateAuthority // address
+	KeptBroken       // folder, agent
+	LimitsOfBox      // names of limits
+	LimitsOfProcesses
+	BoxLacks // names
 	NoHome
 	AllowNeedsProxy // profile
 	HostRefused     // host and port, reason
@@ -239,9 +251,21 @@ var catalog = [keys][2]string{
 	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
 	NoCommandToStart:   {"no command is given: vogt agent start %s -- COMMAND", "kein Befehl angegeben: vogt agent start %s -- BEFEHL"},
 	NoAgentToStart:     {"no agent is named: vogt agent start NAME -- COMMAND", "kein Agent genannt: vogt agent start NAME -- BEFEHL"},
-	NoWayToAuthority:   {"the agent could not reach the authority: the profile %s, or .vogt/confine.toml of the workspace, has no net = \"proxy\"", "der Agent könnte die Autorität nicht erreichen: Das Profil %s oder .vogt/confine.toml im Ordner hat kein net = \"proxy\""},
-	PortOfProxy:        {"the authority listens on port %d, which in a box is the proxy's: let it listen on another one", "die Autorität lauscht auf Port %d, der in einer Box dem Proxy gehört: lass sie auf einem anderen lauschen"},
+	NoWayToAuthority:   {"the agent could not reach the authority: the profile %s, or .vogt/confine.toml of the workspace, has no net = \"proxy\": put it there, or start the agent with --profile agent", "der Agent könnte die Autorität nicht erreichen: Das Profil %s oder .vogt/confine.toml im Ordner hat kein net = \"proxy\": trag es ein, oder starte den Agenten mit --profile agent"},
+	PortOfProxy:        {"the authority listens on port %d, which in a box is the proxy's: let it listen on another one (listen in vogtd.toml), and log the agent in there", "die Autorität lauscht auf Port %d, der in einer Box dem Proxy gehört: lass sie auf einem anderen lauschen (listen in vogtd.toml) und melde den Agenten dort an"},
 	NoCommandToConfine: {"no command is given: vogt confine -- COMMAND", "kein Befehl angegeben: vogt confine -- BEFEHL"},
+	AlreadyBox:         {"this is a box of Vogt already (profile %s), and in a box no other can be made: start the command as it is, it runs in this box; \"vogt run -- COMMAND\" asks from here", "dies ist schon eine Box von Vogt (Profil %s), und in einer Box lässt sich keine weitere machen: starte den Befehl, wie er ist, er läuft in dieser Box; „vogt run -- BEFEHL“ fragt von hier"},
+	AgentInBox:         {"this is a box of Vogt already (profile %[1]s), and agents are started from outside of it: leave it, then: vogt agent start %[2]s -- COMMAND", "dies ist schon eine Box von Vogt (Profil %[1]s), und Agenten werden von außerhalb gestartet: verlass sie, dann: vogt agent start %[2]s -- BEFEHL"},
+	NoPersonInBox:      {"this is a box of Vogt (profile %s), and no person's login is in it: cards are answered outside of it; from here \"vogt run -- COMMAND\" asks", "dies ist eine Box von Vogt (Profil %s), und die Anmeldung einer Person gibt es darin nicht: Anfragen werden außerhalb beantwortet; von hier fragt „vogt run -- BEFEHL“"},
+	AllowNever:         {"--allow %s cannot work: %s; the proxy of a box reaches public addresses only. The authority needs no --allow (vogt agent start); for other services use a profile with net = \"host\", or start them in the box", "--allow %s kann nicht wirken: %s; der Proxy einer Box erreicht nur öffentliche Adressen. Die Autorität braucht kein --allow (vogt agent start); für andere Dienste nimm ein Profil mit net = \"host\" oder starte sie in der Box"},
+	ThisMachine:        {"it is this machine, and in the box it would be the box itself", "es ist diese Maschine, und in der Box wäre es die Box selbst"},
+	NoPublicAddress:    {"it is no public address (%s)", "es ist keine öffentliche Adresse (%s)"},
+	BadAuthority:       {"the address of the authority, %[1]q, cannot be read: log the agent in anew (vogt login EMAIL --agent %[2]s)", "die Adresse der Autorität, %[1]q, ist nicht zu lesen: melde den Agenten neu an (vogt login E-MAIL --agent %[2]s)"},
+	PrivateAuthority:   {"the authority %s has a private address, which a box does not reach: make it reachable by a port of this machine (ssh -L) or under a public name, and log the agent in there", "die Autorität %s hat eine private Adresse, die eine Box nicht erreicht: mach sie über einen Port dieser Maschine (ssh -L) oder unter einem öffentlichen Namen erreichbar und melde den Agenten dort an"},
+	KeptBroken:         {"what helps: look at %[1]s and move aside what is in the way; without that folder a new home is made. Is the agent's key gone, enrol it again: vogt agent add %[2]s", "was hilft: sieh dir %[1]s an und räum beiseite, was im Weg ist; ohne diesen Ordner wird ein neues Home angelegt. Fehlt der Schlüssel des Agenten, nimm ihn neu auf: vogt agent add %[2]s"},
+	LimitsOfBox:        {"box: a control group holds for all of it: %s", "Box: für sie als Ganzes gilt durch eine Kontrollgruppe: %s"},
+	LimitsOfProcesses:  {"box: limits are those of each process, since this user can make no control group (cgroup v2) here", "Box: Grenzen gelten je Prozess, weil dieser Benutzer hier keine Kontrollgruppe (cgroup v2) anlegen kann"},
+	BoxLacks:           {"box: it lacks %s", "Box: es fehlt ihr %s"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
 	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},

@@ -47,6 +47,9 @@ type Request struct {
 	// them. Each is called once, in a goroutine of its own, and must return when
 	// its listener is closed.
 	Serve map[int]func(net.Listener)
+	// Addresses are those of ports that are served on another address of the box's
+	// loopback than 127.0.0.1.
+	Addresses map[int]netip.Addr
 	// Direct is the way for programs that know of no proxy, with net = "proxy" on
 	// Linux. Nil is none.
 	Direct *Direct
@@ -110,6 +113,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 			FileSize: int64(r.Profile.Limits.FileSize), CPU: r.Profile.Limits.CPU, Temporary: int64(r.Profile.Limits.Temporary),
 		},
 	}
+	p.Environ = append(p.Environ, Variable+"="+r.Profile.Name)
 	if os.Getuid() == 0 {
 		// There is one user in the box, and tar would give files to others.
 		p.Environ = append(p.Environ, "TAR_OPTIONS=--no-same-owner")
@@ -130,7 +134,18 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 				}
 			}
 		}
-		p.Environ = append(p.Environ, proxyVariables(port)...)
+		var own []string
+		for n, a := range r.Addresses {
+			if r.Serve[n] != nil && s.port == 0 {
+				if p.Addresses == nil {
+					p.Addresses = map[int]string{}
+				}
+				p.Addresses[n] = a.String()
+				own = append(own, a.String())
+			}
+		}
+		slices.Sort(own)
+		p.Environ = append(p.Environ, proxyVariables(port, slices.Compact(own)...)...)
 	}
 	if r.Kept != "" {
 		if p.Root != plan.Listed {
@@ -174,7 +189,7 @@ const ProxyPort = 3128
 
 // proxyVariables tell programs of the proxy. Most read one of the spellings; node
 // needs to be told to look.
-func proxyVariables(port int) []string {
+func proxyVariables(port int, own ...string) []string {
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	var out []string
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
@@ -184,7 +199,7 @@ func proxyVariables(port int) []string {
 		out = append(out, name+"=socks5h://"+address)
 	}
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
-		out = append(out, name+"=localhost,127.0.0.1,::1")
+		out = append(out, name+"="+strings.Join(append([]string{"localhost", "127.0.0.1", "::1"}, own...), ","))
 	}
 	return append(out, "NODE_USE_ENV_PROXY=1")
 }

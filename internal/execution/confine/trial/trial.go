@@ -17,6 +17,8 @@ type Verdict struct {
 	Held    []string // what went through without a box and did not in it
 	Open    []string // what went through in the box
 	Unshown []string // what does not go through here even without a box
-	Refused string   // why there is no box
+	Refused string   // why there is no box with namespaces
 	Remedy  string   // what helps
+	Reduced bool     // there can be a reduced one
+	Group   []string // what a control group holds for the box as a whole
 }

@@ -50,9 +50,16 @@ func Run(ctx context.Context, helper string) (v Verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	inside, err := within(helper, argv, environ, s, &v)
-	if err != nil || v.Refused != "" {
+	inside, err := within(helper, argv, environ, s, plan.Full, &v)
+	if err != nil {
 		return v, err
+	}
+	if v.Refused != "" {
+		// Not what it holds, but whether there can be one.
+		var reduced Verdict
+		_, err := within(helper, argv, environ, s, plan.Reduced, &reduced)
+		v.Reduced, v.Group = err == nil && reduced.Refused == "", reduced.Group
+		return v, nil
 	}
 	for i, r := range inside {
 		switch {
@@ -131,7 +138,7 @@ func without(ctx context.Context, helper string, argv, environ []string, s attem
 }
 
 // within makes them in a box.
-func within(helper string, argv, environ []string, s attempt.Scene, v *Verdict) ([]attempt.Result, error) {
+func within(helper string, argv, environ []string, s attempt.Scene, level plan.Level, v *Verdict) ([]attempt.Result, error) {
 	parse, _ := confine.Builtin("default")
 	p, err := parse()
 	if err != nil {
@@ -155,11 +162,11 @@ func within(helper string, argv, environ []string, s attempt.Scene, v *Verdict) 
 		printed <- data
 	}()
 	out, err := confine.Run(helper, confine.Request{
-		Profile: p, Workspace: s.Workspace, Home: s.Home, Program: helper, Argv: argv, Environ: environ, Level: plan.Full,
+		Profile: p, Workspace: s.Workspace, Home: s.Home, Program: helper, Argv: argv, Environ: environ, Level: level,
 	}, confine.Streams{In: null, Out: w, Err: null})
 	w.Close()
 	data := <-printed
-	v.Report = out.Report
+	v.Report, v.Group = out.Report, out.Group
 	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
 		v.Refused, v.Remedy = refused.Reason, remedy("/proc/sys", refused.Remedy)
 		return nil, nil
@@ -192,7 +199,7 @@ func remedy(sys, otherwise string) string {
 	case is("user/max_user_namespaces", "0"):
 		return "sudo sysctl -w user.max_user_namespaces=15000"
 	case is("kernel/apparmor_restrict_unprivileged_userns", "1"):
-		return "an AppArmor profile for vogt-confine: docs/confinement.md, section \"Where there can be no box\""
+		return "sudo apt install bubblewrap and its profile (the package apparmor-profiles), or an AppArmor profile for vogt-confine: docs/confinement.md, section \"Where there can be no box\""
 	}
 	return otherwise
 }
