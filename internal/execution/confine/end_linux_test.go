@@ -2,7 +2,10 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,5 +197,56 @@ func asUser(t *testing.T) {
 	t.Logf("as an ordinary user:\n%s", out)
 	if err != nil {
 		t.Errorf("as an ordinary user: %v", err)
+	}
+}
+
+// TestAddresses serves ports on every address of the loopback of a box, also those
+// that only root may listen at outside.
+func TestAddresses(t *testing.T) {
+	addresses(t)
+	if os.Getuid() == 0 {
+		asUser(t)
+	}
+}
+
+func addresses(t *testing.T) {
+	for _, tt := range []struct {
+		level   plan.Level
+		address string
+		port    int
+		refused string
+	}{
+		{plan.Full, "127.0.0.2", 80, ""},
+		{plan.Full, "::1", 8648, ""},
+		{plan.Full, "127.0.0.1", 443, ""},
+		{plan.Bwrap, "127.0.0.2", 8648, ""},
+		{plan.Bwrap, "::1", 80, "below 1024"},
+	} {
+		if _, err := systemBwrap(); tt.level == plan.Bwrap && (err != nil || os.Getuid() == 0) {
+			continue
+		}
+		b := newBox(t)
+		b.request.Level = tt.level
+		b.request.Profile.Network = plan.Proxied
+		refuse := func(l net.Listener) {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				c.Close()
+			}
+		}
+		b.request.Serve = map[int]func(net.Listener){ProxyPort: refuse, tt.port: func(l net.Listener) {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				_, _ = io.WriteString(c, "served\n") // or the box misses it
+				c.Close()
+			}
+		}}
+		b.request.Addresses = map[int]netip.Addr{tt.port: netip.MustParseAddr(tt.address)}
+		output, _, err := b.run(fmt.Sprintf("cat </dev/tcp/%s/%d; echo $no_proxy", tt.address, tt.port))
+		refused, ok := errors.AsType[*RefusedError](err)
+		switch {
+		case tt.refused != "" && (!ok || !strings.Contains(refused.Remedy, tt.refused)):
+			t.Errorf("%s %s %d: %v, want %s", tt.level, tt.address, tt.port, err, tt.refused)
+		case tt.refused == "" && (err != nil || !strings.Contains(output, "served") || !strings.Contains(output, tt.address)):
+			t.Errorf("%s %s %d: %v\n%s", tt.level, tt.address, tt.port, err, output)
+		}
 	}
 }
