@@ -13,7 +13,7 @@ import (
 )
 
 func TestToAuthority(t *testing.T) {
-	for address, want := range map[string]way{
+	for address, want := range map[string]route{
 		"http://127.0.0.1:8648":       {port: "8648", address: "127.0.0.1", targets: []string{"127.0.0.1:8648"}},
 		"http://127.0.0.2:80":         {port: "80", address: "127.0.0.2", targets: []string{"127.0.0.2:80"}},
 		"http://127.0.0.1":            {port: "80", address: "127.0.0.1", targets: []string{"127.0.0.1:80"}},
