@@ -468,9 +468,14 @@ func (s *resolver) guard(p *plan.Plan) error {
 	var names []string
 	for _, name := range s.profile.Protected {
 		existing, only := strings.CutSuffix(name, "?")
+		existing, bare := strings.CutSuffix(existing, "!")
 		full := s.full(existing)
-		if _, err := os.Lstat(full); err == nil || !only {
+		_, err := os.Lstat(full)
+		switch {
+		case err == nil || !only && !bare:
 			names = append(names, full)
+		case bare && errors.Is(err, fs.ErrNotExist) && covered(full, p.Write):
+			s.watched = append(s.watched, full) // programs take a folder of this name for an error
 		}
 	}
 	// What is hidden in every folder is hidden where nothing can be written, too.

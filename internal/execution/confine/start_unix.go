@@ -67,7 +67,11 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 	}
 	var out []Change
 	var failed []error
+	var gone []string // put aside, with all in them
 	for _, name := range before.changes(after) {
+		if covered(name, gone) {
+			continue
+		}
 		if _, still := after[name]; !still && slices.Contains(s.missing, name) {
 			continue // the empty folder in the place of a missing name
 		}
@@ -76,6 +80,9 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 			// Nothing was mounted there, so that it is the box's work.
 			if c.Aside, err = restore(name, before[name], after); err != nil {
 				failed = append(failed, err)
+			}
+			if c.Aside != "" {
+				gone = append(gone, name)
 			}
 		}
 		out = append(out, c)
