@@ -32,6 +32,7 @@ const (
 	publicHost    = "model.example"
 	publicAddress = "93.184.216.34"
 	publicPort    = 8443
+	wellKnown     = "1.1.1.1" // where names are asked for, too
 )
 
 // townVariable is set in the process that has this network.
@@ -65,7 +66,8 @@ func inTown(t *testing.T) bool {
 	return false
 }
 
-// settle gives this process its network, and a file of hosts in a folder.
+// settle gives this process its network, and the files in a folder by which names
+// are found.
 func settle(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -74,8 +76,14 @@ func settle(dir string) error {
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+publicAddress+" "+publicHost+"\n"), 0o644); err != nil {
 		return err
 	}
-	if err := unix.Mount(hosts, "/etc/hosts", "", unix.MS_BIND, ""); err != nil {
+	resolver := filepath.Join(dir, "resolv.conf")
+	if err := os.WriteFile(resolver, []byte("nameserver "+wellKnown+"\noptions timeout:1 attempts:1\n"), 0o644); err != nil {
 		return err
+	}
+	for from, to := range map[string]string{hosts: "/etc/hosts", resolver: "/etc/resolv.conf"} {
+		if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -90,7 +98,12 @@ func settle(dir string) error {
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up); err != nil {
 		return err
 	}
-	return routeHere(net.ParseIP(publicAddress).To4())
+	for _, address := range []string{publicAddress, wellKnown} {
+		if err := routeHere(net.ParseIP(address).To4()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // routeHere makes an address one of this network, by a route of the kind "local"

@@ -334,7 +334,7 @@ func landlockVersion() (int, error) {
 	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
 	if errno != 0 {
-		return 0, &stepError{step: "use Landlock", err: errno, remedy: "this kernel has no Landlock (Linux 5.13), or it is switched off: add landlock to the kernel's lsm= parameter"}
+		return 0, &stepError{step: "use Landlock", err: errno, remedy: "this kernel has no Landlock (Linux 5.19), or it is switched off: add landlock to the kernel's lsm= parameter"}
 	}
 	return int(n), nil
 }

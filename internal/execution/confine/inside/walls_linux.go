@@ -334,12 +334,12 @@ func configFor(p *plan.Plan) (landlock.Config, error) {
 		return landlock.Config{}, err
 	}
 	known := [...]landlock.Config{landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9, landlock.V10}
-	least := 1
+	least, kernel := 2, "5.19" // before, files could not be moved from folder to folder
 	if p.Level == plan.Reduced {
-		least = 6 // signals and abstract sockets are scoped from here on
+		least, kernel = 6, "6.12" // signals and abstract sockets are scoped from here on
 	}
 	if version < least {
-		return landlock.Config{}, &stepError{step: "hold a box of the level " + string(p.Level), err: errors.New("Landlock is of version " + number(version)), remedy: "it needs Linux 6.12 or later"}
+		return landlock.Config{}, &stepError{step: "hold a box of the level " + string(p.Level), err: errors.New("Landlock is of version " + number(version)), remedy: "it needs Linux " + kernel + " or later"}
 	}
 	config := known[min(version, len(known))-1]
 	if p.Level.Whole() || p.Network == plan.Host {
