@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,20 @@ func look(paths []string) (snapshot, error) {
 	return s, nil
 }
 
+// lookAgain is look after a command, which may have left what cannot be compared:
+// that differs from whatever was there, and keeps nothing else from being compared.
+func lookAgain(paths []string) snapshot {
+	s := snapshot{}
+	for _, root := range paths {
+		seen, err := look([]string{root})
+		if err != nil {
+			seen = snapshot{root: "it cannot be compared"}
+		}
+		maps.Copy(s, seen)
+	}
+	return s
+}
+
 // linkDigest begins the digest of a link; what it leads to follows.
 const linkDigest = "link to "
 
@@ -74,7 +89,8 @@ func entry(name string, d fs.DirEntry, buffer []byte) (digest string, size int64
 	case !mode.IsRegular():
 		return mode.Type().String(), 0, nil
 	}
-	f, err := os.Open(name)
+	// Others may put a pipe in its place, which is not waited for.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Sprint(mode, info.Size(), info.ModTime()), 0, nil
 	}

@@ -28,12 +28,18 @@ func TestLater(t *testing.T) {
 		{"read-only folder", "", "git init -q n; printf " + monitor + " > n/.git/config; chmod 555 n/.git", "git -C n status"},
 		{"names are taken", "", "git init -q n; printf " + monitor + " > n/.git/config; cd n/.git; touch config.vogt-quarantine; for i in {2..1000}; do : > config.vogt-quarantine-$i; done", "git -C n status"},
 		{"something else cannot be compared", "", "git init -q n; printf " + monitor + " > n/.git/config; mkdir -p a/.git/hooks; chmod 0 a/.git/hooks", "git -C n status"},
+		{"a watched name without end", identity + "git init -q; git commit -q --allow-empty -m one", "truncate -s 100M .git/commondir; git init -q n; printf " + monitor + " > n/.git/config", "git -C n status"},
+		{"a watched name that cannot be read", identity + "git init -q; git commit -q --allow-empty -m one", "mkdir -m 0 .git/commondir; git init -q n; printf " + monitor + " > n/.git/config", "git -C n status"},
+		{"more in a watched folder than is compared", "", "git init -q n; printf " + monitor + " > n/.git/config; mkdir -p .opencode/plugin; cd .opencode/plugin; seq 20010 | xargs touch", "git -C n status"},
 		{"a pipe as .git", "", "git init -q n; printf " + monitor + " > n/.git/config; mkdir a; mkfifo a/.git", "git -C n status"},
 		{"a .git without end", "", "git init -q n; printf " + monitor + " > n/.git/config; mkdir a z; truncate -s 1T a/.git; ln -s /dev/zero n/.git/commondir; ln -s /dev/zero z/.git", "rm -f n/.git/commondir; git -C n status"},
 		{"more folders than are looked at", "", "git init -q n; printf " + monitor + " > n/.git/config; mkdir m; cd m; seq 50010 | xargs mkdir", "git -C n status"},
 		// What is reported and left.
 		{"hooks are a link", identity + "git init -q; git commit -q --allow-empty -m one; rm -r .git/hooks; mkdir ../hooks; ln -s $PWD/../hooks .git/hooks", "rm .git/hooks; mkdir .git/hooks; printf '#!/bin/sh\ntouch $HOME/ran\n' > .git/hooks/post-checkout; chmod 755 .git/hooks/post-checkout", "git checkout -q -b x"},
 		{"commondir", identity + "git init -q; git commit -q --allow-empty -m one", "mkdir 'c '; cp -r .git/objects .git/refs 'c /'; printf " + monitor + " > 'c /config'; echo '../c ' > .git/commondir", "git status"},
+		// What has another name, which an earlier box has made.
+		{"hard link", "git init -q n; ln n/.git/config c", "printf " + monitor + " > c", "git -C n status"},
+		{"hard link that goes away", "git init -q n; ln n/.git/config c", "printf " + monitor + " > c; rm c", "git -C n status"},
 		// What is not protected.
 		{"worktree elsewhere", identity + "git init -q; git commit -q --allow-empty -m one; git worktree add -q ../w", "mkdir c; cp -r .git/objects .git/refs c; printf " + monitor + " > c/config; echo $PWD/c > .git/worktrees/w/commondir", "git -C ../w status"},
 		{"submodule of the repository of a worktree", identity + "mkdir ../m ../lib; git -C ../lib init -q; git -C ../lib commit -q --allow-empty -m one; cd ../m; git init -q; git -c protocol.file.allow=always submodule -q add ../lib lib; git commit -qm one; rmdir ../work; git worktree add -q ../work", "printf " + monitor + " > ../m/.git/modules/lib/config", "git -C ../m/lib status"},

@@ -21,3 +21,8 @@ func renameBeside(name, other string) error {
 	}
 	return nil
 }
+
+// linkBeside makes a symbolic link where no part of the path is one.
+func linkBeside(target, name string) error {
+	return beneath(name, func(dir int, base string) error { return unix.Symlinkat(target, dir, base) })
+}

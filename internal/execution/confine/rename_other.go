@@ -14,3 +14,6 @@ func renameBeside(name, other string) error {
 	}
 	return os.Rename(name, other)
 }
+
+// linkBeside makes a symbolic link.
+func linkBeside(target, name string) error { return os.Symlink(target, name) }

@@ -212,7 +212,7 @@ type resolver struct {
 	homes     []string // that one, and the one of the user's account
 	links     []plan.Link
 	missing   []string
-	watched   []string // protected names on which nothing can be mounted
+	watched   []string // protected names on which nothing can be mounted, or that have others
 	port      int      // of the proxy, where the box has no network of its own
 }
 

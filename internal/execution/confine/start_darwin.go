@@ -77,6 +77,7 @@ func Run(_ string, r Request, streams Streams) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
+	s.watched = append(s.watched, manyNamed(before)...)
 	out, err := under(p, seatbelt.Arguments(text, params, p.Program, p.Argv[1:]...), time.Duration(r.Profile.Limits.Wall)*time.Second, streams)
 	if err != nil {
 		return out, err

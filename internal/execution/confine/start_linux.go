@@ -53,6 +53,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if err != nil {
 		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
 	}
+	s.watched = append(s.watched, manyNamed(before)...)
 	owed, err := held.owe(p, s, before)
 	if err != nil {
 		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}

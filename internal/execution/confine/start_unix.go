@@ -61,10 +61,7 @@ func isTerminal(f *os.File) bool {
 // compare finds what a command has changed that it should not have, and puts
 // aside what it has planted.
 func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
-	after, err := look(append(s.watched, p.Guarded...))
-	if err != nil {
-		return nil, err
-	}
+	after := lookAgain(append(s.watched, p.Guarded...))
 	var out []Change
 	var failed []error
 	var gone []string // put aside, with all in them
@@ -78,6 +75,7 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 		c := Change{Path: name}
 		if slices.Contains(s.watched, name) {
 			// Nothing was mounted there, so that it is the box's work.
+			var err error
 			if c.Aside, err = restore(name, before[name], after); err != nil {
 				failed = append(failed, err)
 			}
@@ -92,6 +90,21 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 	return append(out, more...), errors.Join(append(failed, err, planting)...)
 }
 
+// manyNamed are the files of a snapshot that have other names: those may be where
+// the box can write, so that a change can be its work.
+func manyNamed(s snapshot) (names []string) {
+	for name := range s {
+		st, err := os.Lstat(name)
+		if err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // restore puts aside what stands in the place of a watched name, and makes the
 // link again that was there.
 func restore(name, was string, after snapshot) (aside string, err error) {
@@ -101,7 +114,7 @@ func restore(name, was string, after snapshot) (aside string, err error) {
 		}
 	}
 	if target, link := strings.CutPrefix(was, linkDigest); link {
-		err = os.Symlink(target, name)
+		err = linkBeside(target, name)
 	}
 	return aside, err
 }
