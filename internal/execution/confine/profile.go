@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -196,6 +197,10 @@ func (p *Profile) check() error {
 			}
 			if slices.Contains(strings.Split(name, "/"), "..") {
 				return fmt.Errorf("profile %s: %s: %q leads out of its folder", p.Name, list.key, name)
+			}
+			// A pattern of folders would be looked for on the whole disk.
+			if list.key == "hidden" && strings.Contains(path.Dir(strings.TrimPrefix(name, anywhere)), "*") {
+				return fmt.Errorf("profile %s: %s: %q has a * before its last part", p.Name, list.key, name)
 			}
 		}
 	}

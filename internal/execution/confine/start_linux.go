@@ -163,6 +163,7 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer life.end()
+	defer b.streams.keep(p.Terminal)()
 	var terminal *unix.Termios
 	if p.Terminal {
 		terminal, _ = unix.IoctlGetTermios(int(b.streams.In.Fd()), unix.TCGETS) // else nothing is given back
@@ -213,6 +214,37 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 		return out, waited
 	}
 	return out, nil
+}
+
+// keep notes how the streams are, and returns what makes them so again: others go
+// on using them after the command, which may have left them without waiting
+// (O_NONBLOCK), or a terminal without an echo. That of standard input is given back
+// with its foreground, if it is the command's.
+func (s Streams) keep(terminal bool) (restore func()) {
+	var all []func()
+	for i, f := range []*os.File{s.In, s.Out, s.Err} {
+		if f == nil {
+			continue
+		}
+		fd := int(f.Fd())
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil {
+			all = append(all, func() { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags) }) // it is no worse than before, if it fails
+		}
+		if was, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil && !(terminal && i == 0) {
+			all = append(all, func() {
+				now, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+				group, groupErr := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+				if err == nil && *now != *was && (groupErr != nil || group == unix.Getpgrp()) {
+					_ = unix.IoctlSetTermios(fd, unix.TCSETSW, was)
+				}
+			})
+		}
+	}
+	return func() {
+		for _, f := range all {
+			f()
+		}
+	}
 }
 
 // giveBack takes the terminal's foreground back and gives it the settings that it

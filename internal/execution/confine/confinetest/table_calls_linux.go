@@ -206,6 +206,9 @@ func terminalCases() []Case {
 		{Try: "tiocsetd", Full: refused, Terminal: true},
 		{Try: "tiocsctty", Full: refused, Terminal: true, Who: root},
 		{Try: "tty-open", Full: "free", Terminal: true},
+		// The starter is in the same process group.
+		{Try: "priority-group", Full: refused, Terminal: true},
+		{Try: "ioprio-group", Full: refused, Terminal: true},
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	byFamily    // of a socket
 	byPair      // the same, of a pair of sockets
 	byProcess   // whose limits prlimit64 sets
+	byWhom      // whose priority setpriority sets
+	byWhomIO    // the same, of ioprio_set
 )
 
 // call is a system call, with its numbers.
@@ -312,7 +314,7 @@ var calls = []call{
 	{"statfs", 137, 43, allowed},
 	{"fstatfs", 138, 44, allowed},
 	{"getpriority", 140, 141, allowed},
-	{"setpriority", 141, 140, allowed},
+	{"setpriority", 141, 140, byWhom},
 	{"sched_setparam", 142, 118, allowed},
 	{"sched_getparam", 143, 121, allowed},
 	{"sched_setscheduler", 144, 119, allowed},
@@ -373,7 +375,7 @@ var calls = []call{
 	{"set_mempolicy", 238, 237, allowed},
 	{"get_mempolicy", 239, 236, allowed},
 	{"waitid", 247, 95, allowed},
-	{"ioprio_set", 251, 30, allowed},
+	{"ioprio_set", 251, 30, byWhomIO},
 	{"ioprio_get", 252, 31, allowed},
 	{"inotify_init", 253, none, allowed},
 	{"inotify_add_watch", 254, 27, allowed},

@@ -126,7 +126,8 @@ const (
 		vserver epoll_ctl_old epoll_wait_old set_thread_area get_thread_area remap_file_pages`
 	sharedCalls = `shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl
 		mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr`
-	argumentCalls = `clone unshare mknod mknodat ioctl prctl personality seccomp socket socketpair prlimit64`
+	argumentCalls = `clone unshare mknod mknodat ioctl prctl personality seccomp socket socketpair
+		prlimit64 setpriority ioprio_set`
 )
 
 // flat returns the verdict over a call whose arguments do not matter.

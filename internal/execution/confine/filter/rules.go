@@ -34,6 +34,10 @@ func (o Options) verdict(r rule) verdict {
 		return o.familyVerdict()
 	case byPair:
 		return o.pairVerdict()
+	case byWhom:
+		return whomVerdict(0) // PRIO_PROCESS
+	case byWhomIO:
+		return whomVerdict(1) // IOPRIO_WHO_PROCESS
 	}
 	return kill() // no rule of the table
 }
@@ -187,6 +191,13 @@ func personaVerdict() verdict {
 	const linux32, uname26, noRandomize = 0x00000008, 0x00020000, 0x00040000
 	return argument(0, when(jumpEqual, query, allow(),
 		when(jumpAny, ^uint32(linux32|uname26|noRandomize), fail(eperm), allow())))
+}
+
+// whomVerdict allows to set the priority of a process. That of a process group
+// would be set for members outside of the box too: at a terminal, the starter and
+// what it is in a pipe with are in the command's group, and no namespace parts it.
+func whomVerdict(process uint32) verdict {
+	return argument(0, when(jumpEqual, process, allow(), fail(eperm)))
 }
 
 // operationVerdict allows programs to filter themselves further, as browsers and

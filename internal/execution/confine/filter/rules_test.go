@@ -207,6 +207,25 @@ func TestPersonas(t *testing.T) {
 	})
 }
 
+// The priority of a process can be set, that of groups and users cannot.
+func TestPriorities(t *testing.T) {
+	eachOption(t, func(header) []asked {
+		var cases []asked
+		for whom := range uint64(6) {
+			for call, process := range map[string]uint64{"setpriority": 0, "ioprio_set": 1} {
+				want := "EPERM"
+				if whom == process {
+					want = "allow"
+				}
+				for _, odd := range []uint64{0, 0xdeadbeef << 32} {
+					cases = append(cases, asked{call, []uint64{odd | whom, 0, 7}, want})
+				}
+			}
+		}
+		return cases
+	})
+}
+
 func TestFurtherFilters(t *testing.T) {
 	eachOption(t, func(h header) []asked {
 		var cases []asked

@@ -176,7 +176,11 @@ func confine(p *plan.Plan, program filter.Program, self int) error {
 		{"give up capabilities", dropCapabilities},
 		{"install the seccomp filter", func() error { return filter.InstallAll(program) }},
 	} {
-		if err := step.do(); err != nil {
+		err := step.do()
+		if _, says := errors.AsType[*stepError](err); says {
+			return err // and what helps
+		}
+		if err != nil {
 			return &stepError{step: step.what, err: err}
 		}
 	}
@@ -337,6 +341,9 @@ func configFor(p *plan.Plan) (landlock.Config, error) {
 	least, kernel := 2, "5.19" // before, files could not be moved from folder to folder
 	if p.Level == plan.Reduced {
 		least, kernel = 6, "6.12" // signals and abstract sockets are scoped from here on
+	}
+	if p.Network == plan.Host && p.Sockets == plan.OwnSockets {
+		least, kernel = 6, "6.12" // abstract sockets are of the network, which is the machine's
 	}
 	if version < least {
 		return landlock.Config{}, &stepError{step: "hold a box of the level " + string(p.Level), err: errors.New("Landlock is of version " + number(version)), remedy: "it needs Linux " + kernel + " or later"}

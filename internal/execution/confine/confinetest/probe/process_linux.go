@@ -214,6 +214,11 @@ func processAttempts() []attempt {
 			_, err := call(unix.SYS_IOPRIO_SET, 1, uintptr(pid), 2<<13|4)
 			return err
 		})},
+		{"priority-group", "", "", func([]string) (string, error) { return "", unix.Setpriority(unix.PRIO_PGRP, 0, 7) }},
+		{"ioprio-group", "", "", func([]string) (string, error) {
+			_, err := call(unix.SYS_IOPRIO_SET, 2, 0, 2<<13|4)
+			return "", err
+		}},
 		{"robust-list", "PID", "the same user", onProcess(func(pid int) error {
 			var head, length uintptr
 			_, err := call(unix.SYS_GET_ROBUST_LIST, uintptr(pid), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&length)))
