@@ -30,6 +30,8 @@ type Box struct {
 	Direct *confine.Direct
 	// Addresses are those of ports that are on another address than 127.0.0.1.
 	Addresses map[int]netip.Addr
+	// Started is as in confine.Request.
+	Started func(pid int, level plan.Level) error
 	// Said, when set, is told how the box held, and what of the protected files
 	// has changed.
 	Said func(confine.Outcome)
@@ -50,7 +52,7 @@ const changedCode = 126
 func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 	file := b.program.identity()
 	out, err := confine.Run(x.Helper, confine.Request{
-		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State, Kept: x.Kept, Trust: x.Trust, Secret: x.Secret, Variables: x.Variables, Serve: x.Serve, Addresses: x.Addresses, Direct: x.Direct,
+		Profile: x.Profile, Workspace: x.Workspace, Dir: b.cwd.path, Home: x.Home, State: x.State, Kept: x.Kept, Trust: x.Trust, Secret: x.Secret, Variables: x.Variables, Serve: x.Serve, Addresses: x.Addresses, Direct: x.Direct, Started: x.Started,
 		Program: b.program.found, File: file, Argv: b.argv, Environ: attr.Env,
 		Terminal: term.IsTerminal(int(attr.Files[0].Fd())),
 	}, confine.Streams{In: attr.Files[0], Out: attr.Files[1], Err: attr.Files[2]})

@@ -180,6 +180,13 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, cannotStart(b.helper, err)
 	}
+	if b.request.Started != nil {
+		if err := b.request.Started(cmd.Process.Pid, p.Level); err != nil {
+			life.end()
+			_ = cmd.Wait()
+			return Outcome{}, &RefusedError{Reason: err.Error()}
+		}
+	}
 	passed.to(life, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed

@@ -151,6 +151,9 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	signals := make(chan os.Signal, 32)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
+	orders := make(chan os.Signal, 1) // the last one counts, and all are repeated
+	signal.Notify(orders, syscall.Signal(plan.StopSignal), syscall.Signal(plan.ContinueSignal))
+	name(plan.ListensName)
 	path, argv := command(p, self)
 	// In a terminal the command stays in the starter's process group, so that
 	// the terminal's signals and the job control of the person's shell reach it.
@@ -168,10 +171,16 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	// Signals are passed on from this thread, which the command was started from:
 	// each thread went under Landlock by itself, and may send none to what another
 	// one started (landlock(7), LANDLOCK_SCOPE_SIGNAL).
+	stopped := false
 	for {
 		select {
+		case s := <-orders:
+			stopped = s == syscall.Signal(plan.StopSignal)
+			everybody(stopped)
 		case s := <-signals:
-			if !p.Terminal || !fromTerminal(s) {
+			if stopped && s == syscall.SIGCONT {
+				everybody(true) // nothing but the order lets them go on
+			} else if !p.Terminal || !fromTerminal(s) {
 				syscall.Kill(pid, s.(syscall.Signal)) // it has ended, if that fails
 			}
 		case <-over:
@@ -182,6 +191,25 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 			}
 			return r.code, r.err
 		}
+	}
+}
+
+// everybody stops all other processes of the box, or lets them go on. The kernel
+// does it to all at once, so that nothing which forks meanwhile escapes (kill(2)
+// with -1, which means everybody in the namespace but its first process).
+func everybody(stop bool) {
+	order, state := syscall.SIGCONT, plan.ListensName
+	if stop {
+		order, state = syscall.SIGSTOP, plan.StoppedName
+	}
+	syscall.Kill(-1, order) // there is nobody else, if that fails
+	name(state)
+}
+
+// name gives this thread a name, by which the outside sees how far it is.
+func name(text string) {
+	if b, err := unix.BytePtrFromString(text); err == nil {
+		_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(b)), 0, 0, 0) // who waits for it waits in vain, if that fails
 	}
 }
 

@@ -37,6 +37,22 @@ const ThroughArgument = "through"
 // with limited memory: the limit, the path and the arguments follow.
 const LimitArgument = "limit"
 
+// Signals by which the first process of a full box is told, from outside, to stop
+// all others of the box at once, and to let them go on. They are two of the
+// realtime signals that nothing else uses (signal(7)).
+const (
+	StopSignal     = 40
+	ContinueSignal = 41
+)
+
+// Names of the helper's thread, by which it shows outside how far it is (comm in
+// proc_pid_comm(5)): that it listens for these signals, and that it has stopped all
+// others.
+const (
+	ListensName = "vogt-box"
+	StoppedName = "vogt-box-stop"
+)
+
 // MaxSize is the limit of an encoded plan in bytes.
 const MaxSize = 4 << 20
 
