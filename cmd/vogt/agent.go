@@ -24,7 +24,7 @@ import (
 func newAgentCommand(e *env) *cobra.Command {
 	return newGroup("agent", "Enrol agents and look after them",
 		newAgentAddCommand(e), newAgentListCommand(e), newAgentShowCommand(e),
-		newAgentPauseCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
+		newAgentPauseCommand(e), newAgentKillCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
 	)
 }
 
@@ -327,23 +327,6 @@ func newAgentShowCommand(e *env) *cobra.Command {
 	}
 }
 
-func newAgentPauseCommand(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "pause NAME",
-		Short: "Stop an agent until you resume it; the login suffices",
-		Args:  cobra.ExactArgs(1),
-		RunE: command(func(cmd *cobra.Command, args []string) error {
-			return e.withAgent(cmd.Context(), args[0], func(c *client.Client, p api.Principal) error {
-				if err := c.Pause(cmd.Context(), p.Email); err != nil {
-					return err
-				}
-				p.Paused = true
-				return e.print(p, line(e.text(messages.AgentPaused, terminal.Visible(p.Email), terminal.Visible(p.Name))))
-			})
-		}),
-	}
-}
-
 func newAgentRemoveCommand(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
@@ -357,7 +340,8 @@ as well.`,
 				if err := c.RemoveAgent(cmd.Context(), p.Email); err != nil {
 					return err
 				}
-				if err := e.forget(p); err != nil {
+				_, err := e.killHere(cmd.Context(), p.Name)
+				if err := errors.Join(err, e.forget(p)); err != nil {
 					return err
 				}
 				p.Active = false

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,8 @@ import (
 	"vogt/internal/config"
 	"vogt/internal/execution"
 	"vogt/internal/execution/confine"
+	"vogt/internal/execution/confine/plan"
+	"vogt/internal/execution/confine/running"
 )
 
 func newAgentStartCommand(e *env) *cobra.Command {
@@ -45,11 +49,7 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 			case len(args) < 2:
 				return &usageError{text: e.text(messages.NoCommandToStart, args[0])}
 			}
-			box, err := e.agentBox(args[0], profile, workspace, allow)
-			if err != nil {
-				return err
-			}
-			return e.runIn(cmd.Context(), box, args[1:], workspace)
+			return e.startAgent(cmd.Context(), args[0], profile, workspace, allow, args[1:])
 		}),
 	}
 	cmd.Flags().SetInterspersed(true)
@@ -57,6 +57,40 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
 	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the agent may reach: name, *.name or name:port")
 	return cmd
+}
+
+// startAgent runs a command in a box around an agent, which can be paused and ended
+// from outside of it.
+func (e *env) startAgent(ctx context.Context, name, profile, workspace string, allow, argv []string) error {
+	box, err := e.agentBox(name, profile, workspace, allow)
+	if err != nil {
+		return err
+	}
+	agent, err := e.agentState(name)
+	if err != nil {
+		return err
+	}
+	if err := e.mayStart(ctx, agent, name); err != nil {
+		return err
+	}
+	leave := func() {}
+	box.Started = func(pid int, level plan.Level) (err error) {
+		leave()
+		if leave, err = agent.Enter(ctx, pid, level); err != nil {
+			leave = func() {}
+		}
+		if errors.Is(err, running.ErrPaused) {
+			err = errors.New(e.text(messages.AgentIsPaused, name))
+		}
+		return err
+	}
+	defer func() { leave() }()
+	follow, stop := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { e.followPause(follow, agent, name) })
+	defer following.Wait()
+	defer stop()
+	return e.runIn(ctx, box, argv, workspace)
 }
 
 // agentBox is the box around an agent.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -17,17 +18,19 @@ func newPanicCommand(e *env) *cobra.Command {
 		Use:   "panic",
 		Short: "Stop every agent at once; the login suffices",
 		Long: `Stop every agent at once: all are paused, their logins end, and what waits or is
-permitted once is revoked. A command that already runs goes on. "vogt resume"
-takes it back.`,
+permitted once is revoked. The boxes of agents that were started on this machine are
+stopped; a command that runs elsewhere goes on. "vogt resume" takes it back.`,
 		Args: cobra.NoArgs,
 		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			// The processes first: they are near, and the authority may be away.
+			stopped := e.pauseAllHere(cmd.Context())
 			c, err := e.openOwner(cmd.Context())
 			if err != nil {
-				return err
+				return errors.Join(err, stopped)
 			}
 			defer c.Close()
 			result, err := c.Panic(cmd.Context(), reason)
-			if err != nil {
+			if err := errors.Join(err, stopped); err != nil {
 				return err
 			}
 			return e.print(result, line(e.text(messages.Panicked,
@@ -65,9 +68,12 @@ whose address is printed.`,
 			return e.withAgent(cmd.Context(), args[0], func(_ *client.Client, p api.Principal) error {
 				email := terminal.Visible(p.Email)
 				if !p.Paused && p.Active {
+					if err := e.resumeHere(cmd.Context(), p.Name); err != nil {
+						return err
+					}
 					return e.printResumed(nil, e.text(messages.NotPaused, email))
 				}
-				return e.resume(cmd.Context(), trust, p.Email, []string{p.Email}, e.text(messages.AgentResumed, email))
+				return e.resume(cmd.Context(), trust, p.Email, []api.Principal{p}, e.text(messages.AgentResumed, email))
 			})
 		}),
 	}
@@ -87,13 +93,18 @@ func (e *env) resumeAll(ctx context.Context, trust trustOptions) error {
 	if err != nil {
 		return err
 	}
-	var paused []string
+	var paused []api.Principal
 	for _, p := range agents {
 		if p.Paused {
-			paused = append(paused, p.Email)
+			paused = append(paused, p)
 		}
 	}
 	if len(paused) == 0 {
+		for _, p := range agents {
+			if err := e.resumeHere(ctx, p.Name); err != nil {
+				return err
+			}
+		}
 		return e.printResumed(nil, e.text(messages.NonePaused))
 	}
 	return e.resume(ctx, trust, "", paused, e.text(messages.AllResumed))
@@ -101,13 +112,20 @@ func (e *env) resumeAll(ctx context.Context, trust trustOptions) error {
 
 // resume makes the change of trust for one agent, or for all when email is
 // empty.
-func (e *env) resume(ctx context.Context, trust trustOptions, email string, emails []string, said string) error {
+func (e *env) resume(ctx context.Context, trust trustOptions, email string, agents []api.Principal, said string) error {
 	params := map[string]string{}
 	if email != "" {
 		params["email"] = email
 	}
 	if _, _, err := e.changeTrust(ctx, trust, api.TrustAgentResume, params); err != nil {
 		return err
+	}
+	var emails []string
+	for _, p := range agents {
+		emails = append(emails, p.Email)
+		if err := e.resumeHere(ctx, p.Name); err != nil {
+			return err
+		}
 	}
 	return e.printResumed(emails, said)
 }

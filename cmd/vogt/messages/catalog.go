@@ -136,8 +136,17 @@ const (
 	StandingResumed // id
 	TestForWhom
 	StandingUsed // standing grant, person
-	AgentRemoved // email
-	AgentResumed // email
+	BoxesStopped // boxes, counted
+	BoxesEnded   // boxes, counted
+	OneBox
+	ManyBoxes        // number
+	AgentIsPaused    // name
+	StoppedAnyway    // boxes, counted
+	PausedElsewhere  // name
+	ResumedElsewhere // name
+	CannotPauseHere  // name, cause
+	AgentRemoved     // email
+	AgentResumed     // email
 	AllResumed
 	KeyRotated // email, fingerprint
 	NoKeys
@@ -352,6 +361,15 @@ var catalog = [keys][2]string{
 	TestForWhom:          {"say which agent would ask: --for NAME", "sag, welcher Agent fragen würde: --for NAME"},
 	StandingUsed:         {"allowed by the standing grant %s of %s", "erlaubt durch die Dauergenehmigung %s von %s"},
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
+	BoxesStopped:         {"stopped on this machine: %s", "auf diesem Rechner angehalten: %s"},
+	BoxesEnded:           {"ended on this machine: %s", "auf diesem Rechner beendet: %s"},
+	OneBox:               {"one box", "eine Box"},
+	ManyBoxes:            {"%d boxes", "%d Boxen"},
+	AgentIsPaused:        {"%[1]s is paused; nothing is started until its owner lets it go on: vogt resume %[1]s", "%[1]s ist angehalten; nichts wird gestartet, bis der Besitzer ihn fortsetzt: vogt resume %[1]s"},
+	StoppedAnyway:        {"the authority was not told; stopped on this machine all the same: %s", "die Autorität hat es nicht erfahren; auf diesem Rechner trotzdem angehalten: %s"},
+	PausedElsewhere:      {"%s was paused; all in this box is stopped", "%s wurde angehalten; alles in dieser Box steht still"},
+	ResumedElsewhere:     {"%s goes on", "%s läuft weiter"},
+	CannotPauseHere:      {"%s is paused, but this box could not be stopped or continued: %s", "%s ist angehalten, aber diese Box ließ sich nicht anhalten oder fortsetzen: %s"},
 	AgentRemoved:         {"%s is removed", "%s ist entfernt"},
 	AgentResumed:         {"%s goes on", "%s macht weiter"},
 	AllResumed:           {"all your agents go on", "alle deine Agenten machen weiter"},
