@@ -307,6 +307,10 @@ func cardOf(g grant.Grant, origin string) notify.Card {
 	if reading.CheckArgv(g.Request.Command) == nil {
 		c.Summary = g.Request.Requester + " asks to run " + reading.Base(g.Request.Command[0])
 	}
+	if to := g.Request.Connect; to != nil {
+		c.Command = to.Network().Mode()
+		c.Summary = g.Request.Requester + " asks to " + c.Command
+	}
 	return c
 }
 

@@ -25,6 +25,9 @@ const (
 	// maxRequest bounds what is stored of one request. An argument list may
 	// have 1 MiB and stands in it twice for some clients.
 	maxRequest = 4 << 20
+	// connectTTL is how long a request for a connection waits: longer than proxies
+	// hold one, in case the one that would take it back is killed.
+	connectTTL = 6 * time.Minute
 )
 
 // Created is a grant and how it came about.
@@ -61,6 +64,9 @@ func (a *Authority) Create(ctx context.Context, by Actor, req grant.Request) (Cr
 		return Created{}, err
 	}
 	read, err := flow.Read(a.reader, req)
+	if err != nil && req.Connect != nil {
+		return Created{}, problem(403, "Nobody is asked for this connection", err.Error(), "The owner of the agent can write a rule for it: vogt agent start --allow.").kind("forbidden")
+	}
 	if err != nil {
 		return Created{}, problem(400, "The command cannot be run", err.Error(), "Correct the command and ask again.")
 	}
@@ -90,6 +96,10 @@ func (a *Authority) Create(ctx context.Context, by Actor, req grant.Request) (Cr
 	var out Created
 	err = a.update(ctx, func(t *txn) error {
 		g.Created, g.ValidUntil = t.now, t.now+grant.Millis(a.cfg.PendingTTL.Milliseconds())
+		if req.Connect != nil {
+			// Somebody holds the connection, or nobody any more.
+			g.ValidUntil = min(g.ValidUntil, t.now+grant.Millis(connectTTL.Milliseconds()))
+		}
 		var err error
 		out, err = t.create(by, g, read, len(encoded))
 		return err
@@ -189,6 +199,9 @@ func requestRecordOf(g grant.Grant, verdict string) requestRecord {
 		Command: g.Request.Command, RunAs: g.Request.RunAs, Reason: g.Request.Reason, Risk: g.Risk.String(),
 		Verdict: verdict, Identity: g.Identity,
 	}
+	if g.Request.Connect != nil {
+		r.Connect = g.Request.Connect.Network().Mode()
+	}
 	if c := g.Request.Context; c != nil && c.Cwd != nil && c.Cwd.Path != nil {
 		r.Cwd = *c.Cwd.Path
 	}
@@ -282,6 +295,9 @@ func normalise(req *grant.Request) error {
 	if len(req.Details) > maxDetails {
 		return bad("The request is too large", "it has %d authorization details, the limit is %d.", len(req.Details), maxDetails)
 	}
+	if req.Connect != nil {
+		return normaliseConnect(req)
+	}
 	req.Details = slices.Clone(req.Details)
 	if len(req.Details) > 0 {
 		req.Permissions = nil
@@ -300,6 +316,26 @@ func normalise(req *grant.Request) error {
 	}
 	return nil
 }
+
+// normaliseConnect checks a request for a connection, and writes what stands for it
+// elsewhere from the connection itself.
+func normaliseConnect(req *grant.Request) error {
+	box := req.Context
+	switch {
+	case len(req.Command) > 0 || req.RunAs != "" || len(req.Details) > 0 || req.Type != grant.Once:
+		return problem(400, "The request contradicts itself", "A request for a connection has no command, no other user and no details, and is asked for once.", "")
+	case box == nil || box.Confinement == nil || *box.Confinement == "" || len(*box.Confinement) > maxBox || !plainText(*box.Confinement):
+		return problem(400, "The request is incomplete", "A request for a connection names the box that it is for.", "")
+	}
+	to := req.Connect.Network()
+	mode := to.Mode()
+	req.Permissions = []string{to.Permission()}
+	req.Context = &grant.Context{Confinement: box.Confinement, NetworkMode: &mode, Executable: shorten(box.Executable, maxReason)}
+	return nil
+}
+
+// maxBox is how much a request may say of its box, in bytes.
+const maxBox = 8 << 10
 
 // maxDuration is the longest a timed permission may last: one year.
 const maxDuration = 366 * 24 * 60 * 60
@@ -350,6 +386,9 @@ func (a *Authority) statementOf(g grant.Grant, reach Reach) statement.Statement 
 	}
 	host := "claimed:" + req.Host
 	s.Host = &host
+	if req.Connect != nil {
+		s.Purpose = statement.Connect
+	}
 	if req.RunAs != "" {
 		s.Purpose, s.RunAsName = statement.Crossing, &req.RunAs
 	}

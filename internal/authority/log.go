@@ -45,6 +45,7 @@ type requestRecord struct {
 	Host     string           `json:"host"`
 	Audience string           `json:"audience"`
 	Command  []string         `json:"command"`
+	Connect  string           `json:"connect,omitempty"` // of a box, in the place of a command
 	RunAs    string           `json:"run_as,omitempty"`
 	Cwd      string           `json:"cwd,omitempty"`
 	Reason   string           `json:"reason,omitempty"`

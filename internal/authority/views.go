@@ -90,7 +90,7 @@ func lastRun(tx store.Tx, id string) (*RunReport, error) {
 }
 
 // Reaches are the answers that the page offers for g, narrowest first: once
-// always, longer ones only where they are allowed at all.
+// always offered, longer ones only where they are allowed at all.
 func (a *Authority) Reaches(g grant.Grant) []Reach {
 	reaches := []Reach{{Type: grant.Once}}
 	if !lasting(g) {
@@ -99,6 +99,13 @@ func (a *Authority) Reaches(g grant.Grant) []Reach {
 	// Whole minutes, so that a page that is drawn again offers the same end.
 	const minute = 60_000
 	now := a.now() / minute * minute
+	if g.Request.Connect != nil {
+		// The box is bound, so that without an end it means: as long as that runs.
+		reaches = append(reaches, Reach{Type: grant.Always})
+		return append(reaches,
+			Reach{Type: grant.Timed, Until: now + 61*minute},
+			Reach{Type: grant.Timed, Until: now + 8*60*minute + minute})
+	}
 	return append(reaches,
 		Reach{Type: grant.Timed, Until: now + 61*minute},
 		Reach{Type: grant.Timed, Until: now + 8*60*minute + minute},

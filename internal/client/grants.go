@@ -178,6 +178,9 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 	if req.RunAs != "" {
 		purpose = statement.Crossing
 	}
+	if req.Connect != nil {
+		purpose = statement.Connect
+	}
 	context := grant.Context{}
 	if req.Context != nil {
 		context = *req.Context
@@ -204,6 +207,7 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 		{"standard input", equal(s.Stdin, context.Stdin)},
 		{"confinement", equal(s.Confinement, context.Confinement)},
 		{"network", equal(s.NetworkMode, context.NetworkMode)},
+		{"connection", req.Connect == nil || s.Argv == nil && s.NetworkMode != nil && *s.NetworkMode == req.Connect.Network().Mode()},
 	} {
 		if !part.fits {
 			return part.name

@@ -62,6 +62,8 @@ func unpermitted(t token.Grant, id, email string, req grant.Request) string {
 		return "host"
 	case t.RunAs != req.RunAs:
 		return "run_as"
+	case req.Connect != nil:
+		return otherConnection(t, req)
 	case len(t.Command) == 0 || !slices.Equal(t.Command, req.Command):
 		return "command"
 	case t.CmdHash != "" && t.CmdHash != detail.CmdHash(req.Command):
@@ -74,6 +76,20 @@ func unpermitted(t token.Grant, id, email string, req grant.Request) string {
 		if t.Context.ArgvHash != "" && t.Context.ArgvHash != detail.ArgvHash(req.Command) {
 			return "argv_hash"
 		}
+	}
+	return ""
+}
+
+// otherConnection names the first part of a token that does not permit a
+// connection of a box.
+func otherConnection(t token.Grant, req grant.Request) string {
+	switch {
+	case len(t.Command) > 0:
+		return "command"
+	case !slices.Equal(t.Permissions, []string{req.Connect.Network().Permission()}):
+		return "connection"
+	case t.Context == nil || t.Context.Confinement == nil || *t.Context.Confinement != *req.Context.Confinement:
+		return "confinement"
 	}
 	return ""
 }
@@ -212,6 +228,7 @@ func (c *Client) notConsumed(answer api.Consumed) error {
 // about req. What the statement leaves out was approved without it.
 func (c *Client) unproven(r api.Receipt, id string, req grant.Request) string {
 	s := r.Statement
+	connects := req.Connect != nil
 	found := grant.Context{}
 	if req.Context != nil {
 		found = *req.Context
@@ -222,9 +239,10 @@ func (c *Client) unproven(r api.Receipt, id string, req grant.Request) string {
 	}{
 		{"grant", r.GrantID == id && s.GrantID == id},
 		{"digest", s.Digest() == r.Digest},
-		{"purpose", s.Purpose == statement.Run && req.RunAs == "" || s.Purpose == statement.Crossing && req.RunAs != ""},
+		{"purpose", s.Purpose == statement.Connect && connects || s.Purpose == statement.Run && req.RunAs == "" && !connects || s.Purpose == statement.Crossing && req.RunAs != ""},
 		{"issuer", s.Issuer == c.wire.base},
-		{"command", len(s.Argv) > 0 && slices.Equal(s.Argv, req.Command)},
+		{"command", len(s.Argv) > 0 != connects && slices.Equal(s.Argv, req.Command)},
+		{"connection", !connects || s.NetworkMode != nil && s.Confinement != nil && *s.NetworkMode == req.Connect.Network().Mode()},
 		{"requester", s.Requester != nil && *s.Requester == c.login.Email},
 		{"host", s.Host != nil && *s.Host == "claimed:"+req.Host},
 		{"run_as", equalText(s.RunAsName, req.RunAs)},

@@ -7,7 +7,11 @@
 // but the standard library, so that every other package can share the words.
 package detail
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Risk orders how much a wrong yes could cost. The zero value is Unrated,
 // which no limit admits: a detail whose risk nobody set is never covered.
@@ -107,6 +111,15 @@ type Network struct {
 	Host string // lower case, punycode
 	Port uint16
 	Risk Risk
+}
+
+// Mode is the connection as it stands in a statement's network mode.
+func (d Network) Mode() string {
+	host := d.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return "connect " + host + ":" + strconv.Itoa(int(d.Port))
 }
 
 // Tool is one call of an MCP tool or a desktop step.

@@ -42,12 +42,16 @@ type Reading struct {
 	reading.Reading
 	Details []detail.Detail
 	Risk    detail.Risk
+	Kind    string // what the catalog knows of the host of a connection
 }
 
 // Read derives what a request would do, from its argument list alone. What a
 // client says about risk, program or details plays no part; its working
 // directory only completes paths.
 func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
+	if req.Connect != nil {
+		return readConnect(rd, *req.Connect)
+	}
 	at, resolved := reading.Place{}, ""
 	if req.Context != nil {
 		resolved = req.Context.Executable

@@ -228,7 +228,7 @@ func EndingOf(s grant.Status) Ending {
 // MismatchError tells that a grant is for another action than the one that
 // would run.
 type MismatchError struct {
-	What    string // "command", "host", "folder", "program", "user", "standard input", "box", "network", "set of links" or "interpreter"
+	What    string // "command", "host", "folder", "program", "user", "standard input", "box", "network", "set of links", "connection" or "interpreter"
 	Granted string // as in the grant
 	Found   string // as it is here and now
 }
@@ -250,6 +250,8 @@ func sameAction(req grant.Request, g api.Grant) error {
 	switch {
 	case !slices.Equal(granted.Command, req.Command):
 		return &MismatchError{"command", fmt.Sprintf("%q", granted.Command), fmt.Sprintf("%q", req.Command)}
+	case !same(granted.Connect, req.Connect) || (granted.Connect == nil) != (req.Connect == nil):
+		return &MismatchError{"connection", value(granted.Connect), value(req.Connect)}
 	case granted.Host != req.Host:
 		return &MismatchError{"host", granted.Host, req.Host}
 	case granted.Context == nil:

@@ -131,7 +131,20 @@ type Request struct {
 	Permissions []string      `json:"permissions,omitempty"`
 	Details     []detail.Wire `json:"authorization_details,omitempty"`
 	Context     *Context      `json:"execution_context,omitempty"`
+	// Connect makes it a request for a connection of a box, in the place of a
+	// command. The box stands in Context.Confinement; the program, as far as it is
+	// known and never bound, in Context.Executable.
+	Connect *Connect `json:"connect,omitempty"`
 }
+
+// Connect is where a box's proxy would connect to.
+type Connect struct {
+	Host string `json:"host"` // a name in lower-case ASCII, or an address
+	Port uint16 `json:"port"`
+}
+
+// Network is the connection as a detail that nobody has rated.
+func (c Connect) Network() detail.Network { return detail.Network{Host: c.Host, Port: c.Port} }
 
 // Decision is a person's answer, as it is kept in the grant and the receipt.
 type Decision struct {

@@ -32,6 +32,9 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	if reading.CheckArgv(g.Request.Command) == nil {
 		out.Program = reading.Base(g.Request.Command[0])
 	}
+	if g.Request.Connect != nil {
+		out.Type = "connect"
+	}
 	if d := g.Decision; d != nil {
 		out.DecidedAt, out.DecidedBy, out.Note, out.Strength = d.At.Seconds(), d.By, d.Note, d.Strength
 		out.Digest, out.Standing = d.Digest.String(), d.Standing

@@ -136,6 +136,9 @@ func New(c *catalog.Catalog) *Reader {
 	return &Reader{catalog: c, parsers: sync.Pool{New: func() any { return syntax.NewParser(syntax.KeepComments(false)) }}}
 }
 
+// HostKind is what the reader's catalog knows of a host.
+func (rd *Reader) HostKind(host string) string { return rd.catalog.HostKind(host) }
+
 // Text reads a command line as bash would.
 func (rd *Reader) Text(text string, at Place) Reading {
 	n := rd.begin(at)

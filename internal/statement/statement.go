@@ -27,6 +27,8 @@ const (
 	Standing Purpose = "standing"
 	Trust    Purpose = "trust"
 	Login    Purpose = "login"
+	// Connect permits a connection of a box; NetworkMode names host and port.
+	Connect Purpose = "connect"
 )
 
 // Digest is the SHA-256 of label and encoded statement.

@@ -433,6 +433,9 @@ func (a *Authority) statement(g *grant.Grant, kind grant.Type, end int64) statem
 		Purpose: statement.Run, Issuer: a.URL, Epoch: g.Epoch, GrantID: g.ID, Nonce: g.Nonce,
 		Requester: &req.Requester, Owner: &g.Owner, Host: &host, GrantType: string(kind), Argv: req.Command,
 	}
+	if req.Connect != nil {
+		s.Purpose = statement.Connect
+	}
 	if req.Reason != "" {
 		s.Reason = &req.Reason
 	}
@@ -458,6 +461,11 @@ func (a *Authority) view(g *grant.Grant) api.Grant {
 	}
 	if d := g.Decision; d != nil {
 		out.DecidedAt, out.DecidedBy, out.Note, out.Strength, out.Digest = d.At.Seconds(), d.By, d.Note, d.Strength, d.Digest.String()
+		// The approval's reach takes the place of what was asked for.
+		now.Request.Type = g.Type
+		if g.Type == grant.Timed {
+			out.ExpiresAt = g.ValidUntil.Seconds()
+		}
 	}
 	if now.Status == grant.Pending {
 		out.ApproveURL = a.URL + "/grants/" + g.ID

@@ -203,8 +203,11 @@ func (c *request) ask() (any, *api.Problem) {
 	}
 	req.Requester = c.caller.Email
 	req.CmdHash = detail.CmdHash(req.Command)
-	if req.Context != nil {
+	if req.Context != nil && req.Connect == nil {
 		req.Context.ArgvHash = detail.ArgvHash(req.Command)
+	}
+	if req.Connect != nil {
+		req.Permissions = []string{req.Connect.Network().Permission()}
 	}
 	owner := c.caller.Owner
 	if owner == "" {
@@ -359,7 +362,7 @@ func (c *request) token(g *grant.Grant) (any, *api.Problem) {
 	claims := token.Grant{
 		Issuer: c.a.URL, Subject: req.Requester, Audience: req.Audience, Host: req.Host, IssuedAt: now, Expires: now + 300,
 		ID: hex.EncodeToString(random(8)), GrantID: g.ID, GrantType: g.Type, Approval: g.Type, CmdHash: req.CmdHash,
-		Command: req.Command, Context: req.Context, DecidedBy: g.Decision.By, RunAs: req.RunAs, Use: token.UseGrant, Epoch: c.a.epoch,
+		Permissions: req.Permissions, Command: req.Command, Context: req.Context, DecidedBy: g.Decision.By, RunAs: req.RunAs, Use: token.UseGrant, Epoch: c.a.epoch,
 	}
 	if c.a.Forge != nil {
 		c.a.Forge(&claims)
