@@ -224,10 +224,12 @@ type Card struct {
 	// Reading is what the authority itself reads in what Statement binds, the
 	// argument list; nil where it cannot be read.
 	Reading *reading.Reading
-	Offers  []Offer // only while pending
-	Decider Person  // of an answered request
-	Revoker Person  // of a revoked one
-	Run     *Run
+	// HostKind is what the authority's catalog knows of the host of a connection.
+	HostKind string
+	Offers   []Offer // only while pending
+	Decider  Person  // of an answered request
+	Revoker  Person  // of a revoked one
+	Run      *Run
 }
 
 // Cards reads requests.

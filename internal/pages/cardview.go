@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/net/idna"
@@ -31,14 +32,17 @@ const (
 // ask is the heading of a card. It says what kind of thing is asked; the
 // program's name in it is the only word that comes from outside.
 type ask struct {
-	Kind    string // run, runas, permissions, nothing
+	Kind    string // run, runas, connect, permissions, nothing
 	Program string
 	User    string
-	Count   int // arguments or permissions
+	To      string // host and port
+	Count   int    // arguments or permissions
 }
 
 func askOf(argv []string, r grant.Request) ask {
 	switch {
+	case r.Connect != nil && len(argv) == 0:
+		return ask{Kind: "connect", To: whereTo(*r.Connect)}
 	case len(argv) > 0 && r.RunAs != "":
 		user, _ := firstRunes(r.RunAs, 40)
 		return ask{Kind: "runas", Program: baseName(argv[0]), User: user, Count: len(argv) - 1}
@@ -49,6 +53,9 @@ func askOf(argv []string, r grant.Request) ask {
 	}
 	return ask{Kind: "nothing"}
 }
+
+// whereTo is the host and port of a connection, as they stand in its statement.
+func whereTo(c grant.Connect) string { return strings.TrimPrefix(c.Network().Mode(), "connect ") }
 
 // riskName is the level as markup knows it. What nobody rated is critical.
 func riskName(r detail.Risk) string {
@@ -68,6 +75,9 @@ const (
 // lineOf is a request in one line, for lists.
 func lineOf(r grant.Request) string {
 	words := r.Command
+	if r.Connect != nil {
+		return whereTo(*r.Connect)
+	}
 	if len(words) == 0 {
 		words = r.Permissions
 	}
@@ -85,10 +95,11 @@ type offerView struct {
 	Expires int64 // unix seconds
 	Until   template.HTML
 	Span    template.HTML
-	Key     string // of the catalog: once, timed, always
+	Key     string // of the catalog: once, timed, always, task
 	Passkey bool
 	Outside bool // no page can give this proof
 	Checked bool
+	Box     bool // for a connection of a box
 }
 
 // standOut is a line of "What stands out".
@@ -175,6 +186,9 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 		crossing := card.Statement.Purpose == statement.Crossing || g.Request.RunAs != ""
 		c.Why = why(g.Risk, crossing, card.Reading)
 	}
+	if g.Request.Connect != nil {
+		c.Why = "network"
+	}
 	if code, err := idna.Punycode.ToASCII(c.Host); err == nil && code != c.Host {
 		c.HostCode = code
 	}
@@ -235,6 +249,12 @@ func (c *cardView) offers(v *visit) error {
 	for _, o := range c.Card.Offers {
 		view := offerView{Offer: o, Digest: o.Statement.Digest(), Key: string(o.Type),
 			Passkey: !grant.Click.AtLeast(o.Needs), Outside: !grant.Passkey.AtLeast(o.Needs)}
+		if c.Grant.Request.Connect != nil {
+			view.Box = true
+			if o.Type == grant.Always {
+				view.Key = "task" // the statement binds the box
+			}
+		}
 		if o.Type == grant.Timed {
 			if o.Statement.Expiry == nil {
 				return fmt.Errorf("grant %s: a timed offer without an end", c.ID)
@@ -313,6 +333,19 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		head, _ := firstRunes(word, 60)
 		text, err := v.text("odd.mixed", "word", marked(head, false))
 		add("high", "opaque", text, err)
+	}
+	if to := r.Connect; to != nil {
+		key, tone := "odd.host.unknown", "med"
+		if c.HostKind == "multi-tenant" {
+			key, tone = "odd.host.shared", "high"
+		}
+		text, err := v.text(key, "host", marked(to.Host, false))
+		add(tone, "network", text, err)
+		if r.Context != nil && r.Context.Executable != "" {
+			program, _ := firstRunes(r.Context.Executable, pathShown)
+			text, err := v.text("odd.program.claimed", "program", marked(program, false))
+			add("low", "info", text, err)
+		}
 	}
 	if c.HostCode != "" {
 		text, err := v.text("odd.host", "code", marked(c.HostCode, false))

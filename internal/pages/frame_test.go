@@ -552,6 +552,34 @@ func TestCardShowsWhatIsBound(t *testing.T) {
 	want(t, s.get("/agents"), 200, "The record does not verify.")
 }
 
+// TestCardOfAConnection reads what a card says about a connection that a box holds.
+func TestCardOfAConnection(t *testing.T) {
+	s := newSite(t, fixedClock().now)
+	s.populate()
+	a := s.authority
+	text := func(v string) *string { return &v }
+	ask := func(host string) string {
+		return a.Ask(grant.Request{
+			Requester: claude, Host: "nuc", Type: grant.Once, Audience: "vogt", Permissions: []string{"a string for programs"},
+			Connect: &grant.Connect{Host: host, Port: 8443},
+			Context: &grant.Context{Confinement: text("agent sha256:00 in /work, box 7"), NetworkMode: text("connect " + host + ":8443"), Executable: "/usr/bin/curl"},
+		}, detail.High)
+	}
+	unknown, shared := ask("api.shop.example"), ask("gist.github.com")
+	s.signIn(mara)
+	page := s.get("/grants/" + unknown)
+	want(t, page, 200, "Let a box connect to api.shop.example:8443", "Nothing is known of api.shop.example.", "Program, claimed:", "/usr/bin/curl",
+		"High risk", "It would contact another machine.", "agent sha256:00 in /work, box 7", "For this task", "until the box ends", "Allow for this task")
+	for _, c := range []string{"a string for programs", "Allow always", "until you revoke it", "exactly this command", "without arguments"} {
+		if strings.Contains(page.body, c) {
+			t.Errorf("the card shows %q", c)
+		}
+	}
+	want(t, s.get("/grants/"+shared), 200, "Anybody can put something at gist.github.com.")
+	want(t, s.get("/grants/"+shared+"?lang=de"), 200, "Eine Box mit gist.github.com:8443 verbinden", "Bei gist.github.com kann jeder etwas ablegen.", "Programm, behauptet:", "Für diese Aufgabe", "bis die Box endet")
+	want(t, s.get("/"), 200, "Let a box connect to api.shop.example:8443")
+}
+
 // TestClosedCards reads what a card says after each way in which it can end.
 func TestClosedCards(t *testing.T) {
 	s := newSite(t, fixedClock().now)

@@ -58,6 +58,9 @@ func outcomeOf(v *visit, c Card) (outcomeView, error) {
 	default:
 		o.Answer, o.Icon, key = "nobody", "info", "outcome.unknown"
 	}
+	if g.Request.Connect != nil && key == "outcome.always" {
+		key, texts = "outcome.task", []string{"outcome.task.told"}
+	}
 	o.Revocable = o.InForce
 	if g.Decision != nil {
 		o.Note = g.Decision.Note

@@ -234,7 +234,7 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 	// A command that cannot be read any more is shown as one of which nothing
 	// is known: nobody should be kept from denying or revoking it.
 	if read, err := b.a.Read(bound(c)); err == nil {
-		out.Reading = &read.Reading
+		out.Reading, out.HostKind = &read.Reading, read.Kind
 	}
 	if r := c.Outcome; r != nil {
 		out.Run = &pages.Run{
@@ -558,6 +558,7 @@ type entryBody struct {
 	Operation string   `json:"operation"`
 	Answer    string   `json:"answer"`
 	Tried     string   `json:"tried"`
+	Connect   string   `json:"connect"`
 	Why       string   `json:"why"`
 	Risk      string   `json:"risk"`
 }
@@ -586,7 +587,7 @@ func (b *backend) Entries(ctx context.Context, s pages.Session, q pages.LogQuery
 			}
 		}
 		e.Grant = body.Grant
-		e.Action = first(commandLine(body.Command), body.Operation, body.Answer, body.Tried, body.Why)
+		e.Action = first(commandLine(body.Command), body.Connect, body.Operation, body.Answer, body.Tried, body.Why)
 		e.Risk.UnmarshalText([]byte(body.Risk)) // stays unrated where the record has none
 		out = append(out, e)
 	}

@@ -410,6 +410,9 @@ func (a *Authority) statementOf(g *request, t grant.Type, expires int64) stateme
 		Requester: text(g.Request.Requester), RequesterKey: text(g.Requester.KeyID), Generation: &generation, Owner: text(g.Owner),
 		GrantType: string(t), Argv: g.Request.Command,
 	}
+	if g.Request.Connect != nil {
+		st.Purpose = statement.Connect
+	}
 	if g.Request.Reason != "" {
 		st.Reason = text(g.Request.Reason)
 	}

@@ -248,7 +248,7 @@ func (a *Authority) Card(_ context.Context, s pages.Session, id string) (pages.C
 	}
 	c := pages.Card{Grant: g.Grant, Agent: a.agent(g.Request.Requester).Person, Statement: a.statementOf(g, grant.Once, 0), Run: g.run}
 	if read, err := flow.Read(a.reader, g.Request); err == nil {
-		c.Reading = &read.Reading
+		c.Reading, c.HostKind = &read.Reading, read.Kind
 	}
 	if g.As(grant.At(a.clock())).Status == grant.Pending {
 		c.Offers = a.offers(g)
