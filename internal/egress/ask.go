@@ -2,7 +2,10 @@ package egress
 
 import (
 	"context"
+	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,7 +17,34 @@ type Question struct {
 	Port     uint16
 	Scheme   Scheme
 	Kind     string // what Policy.HostKind says
+	// Client is the first connection that waits, by its own end.
+	Client net.Addr
 }
+
+// unaskable refuses a host that no person could let a session reach: whatever the
+// answer, the address would be refused, or the host resolves names for anybody. A
+// name is not resolved for that, so that one which leads to such an address is
+// asked about, and refused when it is connected to.
+func (p *Proxy) unaskable(host Host) *refusal {
+	if kind := p.book.Load().hostKind; kind != nil && kind(host.String()) == resolverKind {
+		return refuse(NeverAsked)
+	}
+	if host.addr.IsValid() {
+		if class := Classify(host.addr); class != Public {
+			return &refusal{reason: RefusedAddress, class: class}
+		}
+		return nil
+	}
+	last := host.name[strings.LastIndexByte(host.name, '.')+1:]
+	if last == host.name || slices.Contains(localEnds, last) || strings.HasSuffix(host.name, ".home.arpa") {
+		return refuse(NeverAsked)
+	}
+	return nil
+}
+
+// localEnds are ends of names that belong to a machine or its network (RFC 6761,
+// 6762, 8375, and what routers and clouds use).
+var localEnds = []string{"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "invalid"}
 
 // Answer is a person's answer. The zero value refuses.
 type Answer struct {
@@ -73,8 +103,8 @@ func (a *asks) init() {
 // ask returns what a person answered about the target, now or before. Those who
 // ask for the same host, port and scheme wait for one answer. Work is what Serve
 // waits for.
-func (p *Proxy) ask(ctx context.Context, t target, work *sync.WaitGroup) (grant, *refusal) {
-	q, g, refused := p.join(ctx, t, work)
+func (p *Proxy) ask(ctx context.Context, t target, work *sync.WaitGroup, client net.Addr) (grant, *refusal) {
+	q, g, refused := p.join(ctx, t, work, client)
 	if q == nil {
 		return g, refused
 	}
@@ -111,7 +141,7 @@ func (a *asks) remove(t target, q *question) {
 }
 
 // join returns an answer that stands, or the question to wait for.
-func (p *Proxy) join(ctx context.Context, t target, work *sync.WaitGroup) (*question, grant, *refusal) {
+func (p *Proxy) join(ctx context.Context, t target, work *sync.WaitGroup, client net.Addr) (*question, grant, *refusal) {
 	a, now := &p.asks, p.config.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,20 +164,22 @@ func (p *Proxy) join(ctx context.Context, t target, work *sync.WaitGroup) (*ques
 		if len(a.open) >= p.limits.Questions || len(a.denied) >= maxAnswers || len(a.granted) >= maxAnswers {
 			return nil, grant{}, refuse(TooManyQuestions)
 		}
-		q = p.open(ctx, t, work)
+		q = p.open(ctx, t, work, client)
 	}
 	q.waiting++
 	return q, grant{}, nil
 }
 
 // open begins to ask.
-func (p *Proxy) open(ctx context.Context, t target, work *sync.WaitGroup) *question {
+func (p *Proxy) open(ctx context.Context, t target, work *sync.WaitGroup, client net.Addr) *question {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.limits.AskTime)
 	q := &question{ended: ctx.Done(), cancel: cancel, done: make(chan struct{})}
 	p.asks.open[t] = q
 	work.Go(func() {
 		defer cancel()
-		answer := p.config.Ask(ctx, p.question(t))
+		asked := p.question(t)
+		asked.Client = client
+		answer := p.config.Ask(ctx, asked)
 		if ctx.Err() != nil { // silence has refused already
 			answer = Answer{}
 		}

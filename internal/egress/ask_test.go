@@ -167,7 +167,11 @@ func TestAskOnce(t *testing.T) {
 		first := a.start(t, "A.test")
 		a.expectAsked(t, 1, 0)
 		want := Question{Identity: Identity{"tim", "npm"}, Host: "a.test", Port: 80, Scheme: PlainHTTP}
-		if got := a.person.asked[0]; got != want {
+		got := a.person.asked[0]
+		if got.Client == nil {
+			t.Error("who connects is not told")
+		}
+		if got.Client = nil; got != want {
 			t.Errorf("asked is %+v, want %+v", got, want)
 		}
 		a.person.reply <- Answer{Decision: Permit, By: "ann"}
@@ -421,6 +425,25 @@ func TestShutdownDenies(t *testing.T) {
 			t.Errorf("recorded is %+v", r)
 		}
 	})
+}
+
+// Nobody is asked about what no answer could open.
+func TestNeverAsked(t *testing.T) {
+	for host, want := range map[string]string{
+		"127.0.0.1": "address", "10.1.2.3": "address", "192.168.1.1": "address", "169.254.169.254": "address", "100.64.0.1": "address",
+		"[::1]": "address", "[fd00:ec2::254]": "address", "[64:ff9b::7f00:1]": "address",
+		"localhost": "never-asked", "router": "never-asked", "a.localhost": "never-asked", "printer.local": "never-asked",
+		"metadata.google.internal": "never-asked", "nas.home.arpa": "never-asked", "dns.google": "never-asked", "8.8.8.8": "never-asked", "a.doh.example": "never-asked",
+	} {
+		t.Run(host, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAsking(t, Policy{})
+				a.expect(t, host, a.start(t, host), want)
+				a.expectAsked(t, 0, 0)
+				a.stop()
+			})
+		})
+	}
 }
 
 func TestTooManyQuestions(t *testing.T) {

@@ -482,11 +482,14 @@ func (x *exchange) permit(ctx context.Context) (grant, *refusal) {
 	if p.config.Ask == nil {
 		return grant{}, refuse(NotGranted)
 	}
+	if refused := p.unaskable(x.target.host); refused != nil {
+		return grant{}, refused
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := x.watch(cancel)
 	defer stop()
-	return p.ask(ctx, x.target, x.work)
+	return p.ask(ctx, x.target, x.work, x.conn.RemoteAddr())
 }
 
 // watch calls gone when the client of a connection that is being held closes it.

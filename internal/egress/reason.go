@@ -36,6 +36,7 @@ const (
 	Denied
 	Unanswered
 	TooManyQuestions
+	NeverAsked
 	RefusedAddress
 	RequestBudget
 	UploadBudget
@@ -104,6 +105,7 @@ var meanings = [lastReason]meaning{
 	Denied:           {"denied", http.StatusForbidden, socksRefused, "a person was asked and refused", "Do without this host; asking again at once gets the same answer."},
 	Unanswered:       {"unanswered", http.StatusForbidden, socksRefused, "a person was asked and did not answer in time", askAgain},
 	TooManyQuestions: {"too-many-questions", http.StatusForbidden, socksRefused, "too many hosts wait for a person's answer already", "Wait until the others are answered."},
+	NeverAsked:       {"never-asked", http.StatusForbidden, socksRefused, "nobody is asked about this host: it resolves names for anybody, or belongs to this machine or its network", "Only a rule that names the host can grant it."},
 	RefusedAddress:   {"address", http.StatusForbidden, socksRefused, "the name leads to an address that is not public, or not the rule's", "Only a rule that names the host and its network can grant it."},
 	RequestBudget:    {"request-budget", http.StatusForbidden, socksRefused, "this session has made as many requests as it may", "The owner of this agent can raise the limit."},
 	UploadBudget:     {"upload-budget", http.StatusForbidden, socksRefused, "this session has sent as many bytes as it may", "The owner of this agent can raise the limit, or give this host a budget of its own."},

@@ -320,3 +320,44 @@ func (r record) rounds(ctx context.Context, what string, round func() (done bool
 	}
 	return nil
 }
+
+// Program is the path of the program in a box that has a TCP connection from this
+// port of the box's loopback, or "" if that cannot be seen. It is a name and no
+// proof: the program may have started another's code.
+func Program(first int, port uint16) string {
+	r := record{Process: first}
+	table, err := os.ReadFile(r.folder() + "/net/tcp")
+	if err != nil {
+		return ""
+	}
+	socket := ""
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		// The local address is four bytes and a port in hexadecimal (proc_net_tcp).
+		if len(fields) > 9 && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) && fields[9] != "0" {
+			socket = "socket:[" + fields[9] + "]"
+		}
+	}
+	below, err := r.descendants()
+	if err != nil || socket == "" {
+		return ""
+	}
+	for _, pid := range below {
+		folder := "/proc/" + strconv.Itoa(pid)
+		open, err := os.ReadDir(folder + "/fd")
+		if err != nil {
+			continue
+		}
+		for _, fd := range open {
+			if to, err := os.Readlink(folder + "/fd/" + fd.Name()); err != nil || to != socket {
+				continue
+			}
+			program, err := os.Readlink(folder + "/exe")
+			if err != nil {
+				return ""
+			}
+			return program
+		}
+	}
+	return ""
+}

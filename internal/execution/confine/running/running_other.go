@@ -19,3 +19,6 @@ func (r record) stop(context.Context) (bool, error) { return false, unsupported(
 func (r record) proceed(context.Context) (bool, error) { return false, unsupported() }
 
 func (r record) kill(context.Context) (bool, error) { return false, unsupported() }
+
+// Program sees nothing on this system.
+func Program(int, uint16) string { return "" }
