@@ -30,13 +30,16 @@ import (
 func newAgentStartCommand(e *env) *cobra.Command {
 	var profile, workspace string
 	var allow []string
+	var ask bool
 	cmd := &cobra.Command{
 		Use:   "start NAME [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Start an agent in a box around all that it does",
 		Long: `Start an agent's program in a box: the workspace can be written, and a home of the
 agent's own, which stays between starts. Your home, your keys and other agents' are
 not there. It reaches the hosts that --allow names, by a proxy, and the authority, so
-that "vogt run" asks as this agent from within. What it starts ends with it.
+that "vogt run" asks as this agent from within. What it starts ends with it. A connection
+to another host is held while you are asked; you permit it once, for this task (until
+the box ends) or until a time, and no longer than the box lasts.
 
 The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 		Example: `  vogt agent start coder --allow api.example.com -- claude
@@ -49,6 +52,7 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 			case len(args) < 2:
 				return &usageError{text: e.text(messages.NoCommandToStart, args[0])}
 			}
+			e.asks = ask
 			return e.startAgent(cmd.Context(), args[0], profile, workspace, allow, args[1:])
 		}),
 	}
@@ -56,6 +60,7 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 	cmd.Flags().StringVar(&profile, "profile", "agent", "the `NAME` of a profile")
 	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
 	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the agent may reach: name, *.name or name:port")
+	cmd.Flags().BoolVar(&ask, "ask", true, "ask you about hosts that no rule covers, and hold the connection meanwhile")
 	return cmd
 }
 
@@ -74,8 +79,14 @@ func (e *env) startAgent(ctx context.Context, name, profile, workspace string, a
 		return err
 	}
 	leave := func() {}
+	begun := box.Started
 	box.Started = func(pid int, level plan.Level) (err error) {
 		leave()
+		if begun != nil {
+			if err := begun(pid, level); err != nil {
+				return err
+			}
+		}
 		if leave, err = agent.Enter(ctx, pid, level); err != nil {
 			leave = func() {}
 		}

@@ -31,7 +31,8 @@ permitted, computes the digest of it itself, and signs that with your SSH key.
 A login alone permits nothing: without a key, answer on the page.
 
 The permission is for one execution, whatever was asked for, unless you say
-otherwise with --for or --always.`,
+otherwise with --for or --always. A connection that a box holds (vogt agent start) is
+permitted for that box only: --always means until it ends.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			reach := client.Reach{Type: grant.Once}

@@ -26,7 +26,7 @@ import (
 func newConfineCommand(e *env) *cobra.Command {
 	var profile, workspace string
 	var allow []string
-	var explain bool
+	var explain, ask bool
 	cmd := &cobra.Command{
 		Use:   "confine [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command in a box that the kernel enforces",
@@ -46,6 +46,7 @@ file is not what it was.`,
 			if len(args) == 0 {
 				return &usageError{text: e.text(messages.NoCommandToConfine)}
 			}
+			e.asks = ask
 			return e.confine(cmd.Context(), args, profile, workspace, allow, explain)
 		}),
 	}
@@ -53,6 +54,7 @@ file is not what it was.`,
 	cmd.Flags().StringVar(&profile, "profile", "default", "the `NAME` of a profile")
 	cmd.Flags().StringVar(&workspace, "workspace", "", "the `FOLDER` that the box is about (default: this one)")
 	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the box may reach through the proxy: name, *.name or name:port")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask a person about hosts that no rule covers (needs a login and a profile with the proxy)")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say on standard error what holds the box")
 	return cmd
 }
@@ -155,13 +157,25 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	if err != nil {
 		return nil, err
 	}
-	helper, err := helperPath()
-	if err != nil {
-		return nil, err
+	helper := e.helper
+	if helper == "" {
+		if helper, err = helperPath(); err != nil {
+			return nil, err
+		}
 	}
 	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.State}, Said: e.boxEnded}
 	if p.Network == plan.Proxied {
-		way, err := e.boxWay(p, filepath.Join(paths.Data, "egress.jsonl"))
+		var asker *hostAsker
+		if e.asks {
+			if asker, err = e.newHostAsker(p, workspace); err != nil {
+				return nil, err
+			}
+			box.Started = func(pid int, _ plan.Level) error {
+				asker.first.Store(int64(pid))
+				return nil
+			}
+		}
+		way, err := e.boxWay(p, filepath.Join(paths.Data, "egress.jsonl"), asker)
 		if err != nil {
 			return nil, withCode(exitConfig, err)
 		}

@@ -86,6 +86,9 @@ func (e *env) listGrants(ctx context.Context, filter client.Filter, inbox bool) 
 			command := ""
 			if g.Request != nil {
 				command = reading.Line(g.Request.Command)
+				if g.Request.Connect != nil {
+					command = g.Request.Connect.Network().Mode()
+				}
 			}
 			table.Rows = append(table.Rows, []string{g.ID, string(g.Status), g.Risk, g.Requester, e.age(g.CreatedAt), command})
 		}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,9 +26,20 @@ type way struct {
 	proxy *egress.Proxy
 	hosts *hosts
 	file  *os.File
+	asker *hostAsker // asks a person about hosts, or nil
+	end   context.CancelFunc
 }
 
+// close ends the record.
 func (w *way) close() { w.file.Close() }
+
+// over ends what is still asked.
+func (w *way) over() {
+	w.end()
+	if w.asker != nil {
+		w.asker.work.Wait()
+	}
+}
 
 // wayOptions are what differs between a box's proxy and the one of a command that
 // runs without a box.
@@ -36,6 +48,7 @@ type wayOptions struct {
 	command  string // whose they are, for the record
 	password string // that clients have to show, or none
 	refused  messages.Key
+	asker    *hostAsker // asks a person about hosts that no rule names, or nil
 }
 
 // newWay makes the proxy to the hosts of a profile. Connections are recorded in a
@@ -68,26 +81,54 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		}
 		e.say(o.refused, where, r.Reason)
 	}}
-	proxy, err := egress.New(egress.Config{
+	config := egress.Config{
 		Identity: egress.Identity{Agent: e.agent, Command: o.command},
-		Policy:   egress.Policy{Rules: hosts.rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{Upload: int64(p.Limits.Upload)}},
+		Policy: egress.Policy{Rules: hosts.rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{
+			Upload: int64(p.Limits.Upload), AskTime: hostWait, Questions: openHosts,
+		}},
 		Audit:    audit,
 		Password: o.password,
-	})
+	}
+	if o.asker != nil {
+		config.Ask = o.asker.ask
+	}
+	if e.reach != nil {
+		e.reach(&config)
+	}
+	proxy, err := egress.New(config)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	return &way{proxy, hosts, file}, nil
+	w := &way{proxy: proxy, hosts: hosts, file: file, asker: o.asker, end: func() {}}
+	if o.asker != nil {
+		o.asker.over, w.end = context.WithCancel(context.Background())
+		var denying sync.Mutex
+		rules := slices.Clone(hosts.rules)
+		o.asker.deny = func(q egress.Question) {
+			denying.Lock()
+			defer denying.Unlock()
+			rules = append(rules, egress.Rule{Host: q.Host, Ports: []uint16{q.Port}, Deny: true})
+			config.Policy.Rules = slices.Clone(rules)
+			if err := proxy.Replace(config.Policy); err != nil {
+				e.say(messages.AskNeedsLogin, err)
+			}
+		}
+	}
+	return w, nil
 }
 
 // boxWay is newWay for a box.
-func (e *env) boxWay(p *confine.Profile, record string) (*way, error) {
-	return e.newWay(p, wayOptions{record: record, command: "confine " + p.Name, refused: messages.HostRefused})
+func (e *env) boxWay(p *confine.Profile, record string, asker *hostAsker) (*way, error) {
+	return e.newWay(p, wayOptions{record: record, command: "confine " + p.Name, refused: messages.HostRefused, asker: asker})
 }
 
-// serve serves a listener of the box, with which it ends.
-func (w *way) serve(l net.Listener) { _ = w.proxy.Serve(context.Background(), l) }
+// serve serves the listener of the box that all have, with which the box ends, and
+// with it what somebody is asked for it.
+func (w *way) serve(l net.Listener) {
+	defer w.over()
+	_ = w.proxy.Serve(context.Background(), l)
+}
 
 // serveDirect and serveNames are for programs in the box that know of no proxy.
 func (w *way) serveDirect(l net.Listener) { _ = w.proxy.ServeDirect(context.Background(), l) }

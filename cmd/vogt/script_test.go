@@ -134,7 +134,7 @@ func setUp(env *testscript.Env, bin string) (sshkey.Public, error) {
 }
 
 // startVogtd starts a real authority with the owner, as a quick start does.
-func startVogtd(env *testscript.Env, vogtd string, owner sshkey.Public) (issuer string, err error) {
+func startVogtd(env interface{ Defer(func()) }, vogtd string, owner sshkey.Public) (issuer string, err error) {
 	// The path of a Unix socket is short (unix(7)).
 	home, err := os.MkdirTemp("", "v")
 	if err != nil {

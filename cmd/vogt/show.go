@@ -9,6 +9,8 @@ import (
 
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/api"
+	"vogt/internal/catalog"
+	"vogt/internal/grant"
 	"vogt/internal/statement"
 	"vogt/internal/terminal"
 )
@@ -79,6 +81,16 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 	s.some("Owner", g.Owner)
 	s.some("Risk", g.Risk)
 	s.argv("Command", g.Request.Command)
+	if to := g.Request.Connect; to != nil {
+		s.fact("Connection", to.Network().Mode())
+		if c := g.Request.Context; c != nil && c.Confinement != nil {
+			s.fact("Box", *c.Confinement)
+			if c.Executable != "" {
+				s.fact("Program", e.text(messages.ClaimedProgram, c.Executable))
+			}
+		}
+		return e.showAnswer(s, g)
+	}
 	s.some("Host", g.Request.Host)
 	s.some("Run as", g.Request.RunAs)
 	if c := g.Request.Context; c != nil {
@@ -95,6 +107,11 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 			s.fact("Network", *c.NetworkMode)
 		}
 	}
+	return e.showAnswer(s, g)
+}
+
+// showAnswer writes why a grant was asked for, and what became of it.
+func (e *env) showAnswer(s *sheet, g api.Grant) error {
 	if g.Request.Reason != "" {
 		s.shown("Reason", e.text(messages.ReasonOf, quoted(g.Request.Reason)))
 	}
@@ -175,6 +192,10 @@ func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) er
 	text("Requester", st.Requester)
 	text("Owner", st.Owner)
 	s.some("Risk", risk)
+	if st.Purpose == statement.Connect {
+		e.showConnection(s, st)
+		return s.err
+	}
 	s.argv("Command", st.Argv)
 	e.file(s, "Program", st.Executable)
 	for _, f := range st.Interpreters {
@@ -210,6 +231,40 @@ func (e *env) showStatement(w io.Writer, st statement.Statement, risk string) er
 	number("Uses", st.Uses)
 	s.fact("Issuer", st.Issuer)
 	return s.err
+}
+
+// showConnection writes what a signature covers that permits a connection of a box.
+func (e *env) showConnection(s *sheet, st statement.Statement) {
+	if st.NetworkMode != nil {
+		s.fact("Connection", *st.NetworkMode)
+		host, _, _ := strings.Cut(strings.TrimPrefix(*st.NetworkMode, "connect "), ":")
+		s.fact("Host kind", e.text(hostKindText(catalog.New().HostKind(host))))
+	}
+	if st.Confinement != nil {
+		s.fact("Box", *st.Confinement)
+	}
+	if st.Host != nil {
+		s.fact("Host", *st.Host)
+	}
+	reach := st.GrantType
+	if reach == string(grant.Always) {
+		reach = e.text(messages.UntilBoxEnds)
+	}
+	s.fact("Permission", reach)
+	s.some("From", endOf(st.NotBefore))
+	s.some("Until", endOf(st.Expiry))
+	if st.Uses != nil {
+		s.fact("Uses", strconv.FormatUint(*st.Uses, 10))
+	}
+	s.fact("Issuer", st.Issuer)
+}
+
+// hostKindText says what is known of a host that a box would reach.
+func hostKindText(kind string) messages.Key {
+	if kind == "multi-tenant" {
+		return messages.HostIsShared
+	}
+	return messages.HostIsUnknown
 }
 
 func (s *sheet) list(name string, items []string) {

@@ -70,6 +70,12 @@ const (
 	ConnectRefused // host and port, why
 	NoConnection   // proxy, cause
 	SecretInBox    // variable, profile
+	HostAsked      // host and port, id, address of the card
+	HostIsShared
+	HostIsUnknown
+	UntilBoxEnds
+	ClaimedProgram // path
+	AskNeedsLogin  // cause
 	BoxLate
 	ReducedBox
 	SeatbeltBox
@@ -277,6 +283,12 @@ var catalog = [keys][2]string{
 	BoxLacks:           {"box: it lacks %s", "Box: es fehlt ihr %s"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
+	HostAsked:          {"the box waits for an answer about %s: vogt grant approve %s, or %s", "die Box wartet auf eine Antwort zu %s: vogt grant approve %s, oder %s"},
+	HostIsShared:       {"anybody can put something there: what goes to it can go to anybody", "dort kann jeder etwas ablegen: was dorthin geht, kann an jeden gehen"},
+	HostIsUnknown:      {"nothing is known of it", "über ihn ist nichts bekannt"},
+	UntilBoxEnds:       {"for this box, until it ends", "für diese Box, bis sie endet"},
+	ClaimedProgram:     {"%s (claimed)", "%s (behauptet)"},
+	AskNeedsLogin:      {"nobody can be asked about hosts: %s", "nach Hosts kann niemand gefragt werden: %s"},
 	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},
 	NoCommandToProxy:   {"no command is given: vogt proxy -- COMMAND", "kein Befehl angegeben: vogt proxy -- BEFEHL"},
 	ProxyRefused:       {"the proxy does not let %s be reached: %s", "der Proxy lässt %s nicht zu: %s"},
