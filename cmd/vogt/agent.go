@@ -17,6 +17,7 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/api"
 	"vogt/internal/client"
+	"vogt/internal/osuser"
 	"vogt/internal/sshkey"
 	"vogt/internal/terminal"
 )
@@ -30,6 +31,7 @@ func newAgentCommand(e *env) *cobra.Command {
 
 func newAgentAddCommand(e *env) *cobra.Command {
 	var publicPath, ownerKey, idp string
+	var osUser bool
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Enrol an agent",
@@ -38,12 +40,25 @@ func newAgentAddCommand(e *env) *cobra.Command {
 half is registered, and the agent logs in where its private key is.
 
 Enrolling is a change of trust: it is signed with the SSH key of your login, or
-confirmed on the page whose address is printed.`,
+confirmed on the page whose address is printed.
+
+With --os-user the agent gets an OS user of its own besides, with a home, in which
+its key and login are and which nobody else can read. That needs root, for whoever
+calls sudo: the enrolment is made as you. If a step fails, all are undone.`,
+		Example: `  vogt agent add coder
+  sudo vogt agent add coder --os-user`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if osUser && publicPath != "" {
+				return &usageError{text: e.text(messages.KeyOrUser)}
+			}
+			if osUser {
+				return e.addWithUser(cmd.Context(), args[0], trustOptions{key: ownerKey, idp: idp})
+			}
 			return e.addAgent(cmd.Context(), args[0], publicPath, trustOptions{key: ownerKey, idp: idp})
 		}),
 	}
+	cmd.Flags().BoolVar(&osUser, "os-user", false, "make an OS user for it too (as root, with sudo)")
 	cmd.Flags().StringVar(&publicPath, "key", "", "the agent's public key `FILE.pub`")
 	cmd.Flags().StringVar(&ownerKey, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
 	cmd.Flags().StringVar(&idp, "idp", "", "the authority's `URL`, when nobody is logged in here")
@@ -328,14 +343,26 @@ func newAgentShowCommand(e *env) *cobra.Command {
 }
 
 func newAgentRemoveCommand(e *env) *cobra.Command {
-	return &cobra.Command{
+	var archive bool
+	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove an agent for good; the login suffices",
 		Long: `Remove an agent for good: its logins, requests and permissions end at once.
 What it did stays on record. If it was made here, its key and login are deleted
-as well.`,
+as well. As root, with sudo, its OS user is removed too; the home stays where it is,
+or is moved to where only root can read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if a, there, err := osAgentOf(args[0]); err != nil || there {
+				if err != nil {
+					return err
+				}
+				choice := osuser.KeepHome
+				if archive {
+					choice = osuser.ArchiveHome
+				}
+				return e.removeWithUser(cmd.Context(), args[0], a, choice)
+			}
 			return e.withAgent(cmd.Context(), args[0], func(c *client.Client, p api.Principal) error {
 				if err := c.RemoveAgent(cmd.Context(), p.Email); err != nil {
 					return err
@@ -349,6 +376,8 @@ as well.`,
 			})
 		}),
 	}
+	cmd.Flags().BoolVar(&archive, "archive-home", false, "of an agent with an OS user: move its home to where only root can read it")
+	return cmd
 }
 
 // forget deletes the files of an agent that was made here and is no more.

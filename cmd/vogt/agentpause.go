@@ -15,6 +15,7 @@ import (
 	"vogt/internal/api"
 	"vogt/internal/client"
 	"vogt/internal/execution/confine/running"
+	"vogt/internal/osuser"
 	"vogt/internal/terminal"
 )
 
@@ -31,10 +32,13 @@ its state. Nothing of it is started meanwhile. Boxes that were started on other
 machines stop as soon as they hear of it from the authority, in a few seconds.
 
 What runs here is stopped also when the authority cannot be reached; the exit code
-says that it was not told. Processes of an OS user of the agent are stopped by root:
-sudo vogt agent user pause NAME.`,
+says that it was not told. Processes of an OS user of the agent are stopped by root: sudo
+vogt agent pause NAME.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if a, there, err := osAgentOf(args[0]); err != nil || there {
+				return errors.Join(err, e.pauseWithUser(cmd.Context(), args[0], a))
+			}
 			// The processes first: they are near, and the authority may be away.
 			stopped, here := e.pauseHere(cmd.Context(), args[0])
 			err := e.withAgent(cmd.Context(), args[0], func(c *client.Client, p api.Principal) error {
@@ -69,6 +73,11 @@ func newAgentKillCommand(e *env) *cobra.Command {
 takes nothing else from the agent: pause it first if it is not to begin again.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if _, there, err := osAgentOf(args[0]); err != nil || there {
+				ctx, cancel := context.WithTimeout(cmd.Context(), stopTime)
+				defer cancel()
+				return errors.Join(err, osuser.Kill(ctx, osuser.Spec{Name: args[0]}))
+			}
 			n, err := e.killHere(cmd.Context(), args[0])
 			if err != nil {
 				return withCode(exitCannotRun, err)
@@ -76,6 +85,19 @@ takes nothing else from the agent: pause it first if it is not to begin again.`,
 			return e.print(map[string]int{"ended": n}, line(e.text(messages.BoxesEnded, e.count(int64(n), messages.OneBox, messages.ManyBoxes))))
 		}),
 	}
+}
+
+// pauseWithUser stops an agent with an OS user: its processes as root, and the agent
+// as the person.
+func (e *env) pauseWithUser(ctx context.Context, name string, a osAgent) error {
+	limited, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	stopped := a.pause(limited, name, true)
+	out, err := e.asPersonUID(ctx, a.Person, nil, "agent", "pause", name)
+	if err == nil {
+		_, err = e.stdout.Write(out)
+	}
+	return errors.Join(stopped, err)
 }
 
 // agentState is what this machine knows of the boxes of an agent.

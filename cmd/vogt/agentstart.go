@@ -41,7 +41,9 @@ that "vogt run" asks as this agent from within. What it starts ends with it. A c
 to another host is held while you are asked; you permit it once, for this task (until
 the box ends) or until a time, and no longer than the box lasts.
 
-The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
+The agent must be enrolled here (vogt agent add NAME). Its key is in the box. As root,
+an agent with an OS user is started as that user, in a box as well, in the folder work
+of its home if no workspace is named.`,
 		Example: `  vogt agent start coder --allow api.example.com -- claude
   vogt agent start coder -- bash`,
 		Args: cobra.MinimumNArgs(1),
@@ -51,6 +53,11 @@ The agent must be enrolled here (vogt agent add NAME). Its key is in the box.`,
 				return &usageError{text: e.text(messages.NoAgentToStart)}
 			case len(args) < 2:
 				return &usageError{text: e.text(messages.NoCommandToStart, args[0])}
+			}
+			if a, there, err := osAgentOf(args[0]); err != nil {
+				return withCode(exitCannotRun, err)
+			} else if there {
+				return e.startOSUser(cmd.Context(), args[0], a, profile, workspace, allow, ask, args[1:])
 			}
 			e.asks = ask
 			return e.startAgent(cmd.Context(), args[0], profile, workspace, allow, args[1:])

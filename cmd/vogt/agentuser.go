@@ -14,6 +14,7 @@ import (
 
 func newAgentUserCommand(e *env) *cobra.Command {
 	return newGroup("user", "Give agents OS users of their own (as root)",
+		newOwnKeyCommand(e), newEnrolCommand(e), newOwnLoginCommand(e),
 		newAgentUserAddCommand(e), newAgentUserRemoveCommand(e), newAgentUserCheckCommand(e),
 		e.agentUserSignal("pause", "Stop all processes of an agent's OS user", osuser.Pause),
 		e.agentUserSignal("resume", "Let the processes of an agent's OS user go on", osuser.Resume),

@@ -65,6 +65,9 @@ whose address is printed.`,
 			if len(args) == 0 {
 				return e.resumeAll(cmd.Context(), trust)
 			}
+			if a, there, err := osAgentOf(args[0]); err != nil || there {
+				return errors.Join(err, e.resumeWithUser(cmd.Context(), args[0], a, ownerKey))
+			}
 			return e.withAgent(cmd.Context(), args[0], func(_ *client.Client, p api.Principal) error {
 				email := terminal.Visible(p.Email)
 				if !p.Paused && p.Active {
@@ -79,6 +82,25 @@ whose address is printed.`,
 	}
 	cmd.Flags().StringVar(&ownerKey, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
 	return cmd
+}
+
+// resumeWithUser lets an agent with an OS user go on: first the person says so to
+// the authority, then root lets the processes.
+func (e *env) resumeWithUser(ctx context.Context, name string, a osAgent, ownerKey string) error {
+	args := []string{"resume", name}
+	if ownerKey != "" {
+		args = append(args, "--owner-key", ownerKey)
+	}
+	out, err := e.asPersonUID(ctx, a.Person, nil, args...)
+	if err != nil {
+		return err
+	}
+	if _, err := e.stdout.Write(out); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	return a.pause(ctx, name, false)
 }
 
 // resumeAll lets every agent of the person go on. Without a paused one there is

@@ -41,6 +41,15 @@ const (
 
 	// Agents' OS users.
 	HomeUndecided
+	NeedsSudo
+	NeedsPerson
+	KeyOrUser
+	StepOfAdd       // which
+	StepOfRemove    // user
+	IdentityStands  // email, name, cause
+	UserStands      // user, name, cause
+	UserStandsAlone // email, user, name
+	AllUndone
 
 	// Boxes.
 	NoCommandToStart // agent
@@ -263,6 +272,15 @@ var catalog = [keys][2]string{
 
 	SeeHelp:            {"see \"vogt help\"", "siehe „vogt help“"},
 	ReadWhat:           {"no line is given: vogt read -- LINE", "keine Zeile angegeben: vogt read -- ZEILE"},
+	NeedsSudo:          {"an OS user is made by root: run the command with sudo", "einen Benutzer legt root an: den Befehl mit sudo ausführen"},
+	NeedsPerson:        {"nobody is named whose agent it is to be: run the command with sudo as yourself, not in a shell of root", "es ist niemand genannt, dem der Agent gehören soll: den Befehl selbst mit sudo ausführen, nicht in einer Shell von root"},
+	KeyOrUser:          {"--key names a key that is elsewhere; with --os-user the key is made in the agent's home", "--key nennt einen Schlüssel anderswo; mit --os-user entsteht der Schlüssel im Home des Agenten"},
+	StepOfAdd:          {"the step %q failed", "der Schritt %q ist gescheitert"},
+	StepOfRemove:       {"the agent was not removed, and its user %s stands; its processes are ended", "der Agent wurde nicht entfernt, und sein Benutzer %s besteht; seine Prozesse sind beendet"},
+	IdentityStands:     {"the agent %[1]s is enrolled and could not be removed: vogt agent remove %[2]s (%[3]v)", "der Agent %[1]s ist aufgenommen und ließ sich nicht entfernen: vogt agent remove %[2]s (%[3]v)"},
+	UserStands:         {"the user %[1]s stands and could not be removed: sudo vogt agent user remove %[2]s --archive-home (%[3]v)", "der Benutzer %[1]s besteht und ließ sich nicht entfernen: sudo vogt agent user remove %[2]s --archive-home (%[3]v)"},
+	UserStandsAlone:    {"%[1]s is removed, but not its user %[2]s: sudo vogt agent user remove %[3]s --keep-home", "%[1]s ist entfernt, aber nicht sein Benutzer %[2]s: sudo vogt agent user remove %[3]s --keep-home"},
+	AllUndone:          {"all that was done is undone", "alles Getane ist rückgängig gemacht"},
 	HomeUndecided:      {"say what becomes of the home: --keep-home or --archive-home", "sag, was aus dem Home wird: --keep-home oder --archive-home"},
 	NoCommandToStart:   {"no command is given: vogt agent start %s -- COMMAND", "kein Befehl angegeben: vogt agent start %s -- BEFEHL"},
 	NoAgentToStart:     {"no agent is named: vogt agent start NAME -- COMMAND", "kein Agent genannt: vogt agent start NAME -- BEFEHL"},
