@@ -31,6 +31,7 @@ const (
 	PathStanding     = "/api/standing-grants"
 	PathAudit        = "/api/audit"
 	PathEvents       = "/api/events" // server-sent events
+	PathConnections  = "/api/connections"
 )
 
 // CheckpointHeader carries, in requests, the base64 (standard) of the last
@@ -403,6 +404,37 @@ type AuditRecords struct {
 	Size       int64         `json:"size"`
 	Checkpoint string        `json:"checkpoint"`
 }
+
+// Connections is the body of POST /api/connections: what the proxy of a box has seen
+// since the last report. The owner's login makes it observed, since the box does not
+// have that; from the agent's own it is claimed. Serial counts the reports of a box
+// from 1; one that is sent again is recorded once.
+type Connections struct {
+	Agent   string       `json:"agent"` // email
+	Box     string       `json:"box"`   // 16 hex digits that tell it from others
+	Serial  int64        `json:"serial"`
+	Lost    int64        `json:"lost,omitempty"` // that could not be kept until now
+	Records []Connection `json:"records"`
+}
+
+// Connection is one that has ended, or that was refused.
+type Connection struct {
+	Time     int64  `json:"time"` // unix milliseconds, of its beginning
+	MS       int64  `json:"ms"`
+	Protocol string `json:"protocol"`
+	Host     string `json:"host,omitempty"`
+	Port     uint16 `json:"port,omitempty"`
+	Address  string `json:"address,omitempty"` // that was dialled
+	SNI      string `json:"sni,omitempty"`
+	Verdict  string `json:"verdict"` // allowed, refused, cut
+	Reason   string `json:"reason,omitempty"`
+	Basis    string `json:"basis,omitempty"` // what permitted it
+	Sent     int64  `json:"sent"`
+	Received int64  `json:"received"`
+}
+
+// MaxConnections is how many connections one report may have.
+const MaxConnections = 200
 
 // Health answers GET /api/health.
 type Health struct {

@@ -28,6 +28,7 @@ const (
 	recordRevoke   = "revoke"
 	recordIntent   = "intent"
 	recordOutcome  = "outcome"
+	recordBox      = "connections"
 	recordExpiry   = "expiry"
 	recordRefusal  = "refusal"
 	recordLogin    = "login"
@@ -52,6 +53,17 @@ type requestRecord struct {
 	Risk     string           `json:"risk"`
 	Verdict  string           `json:"verdict"` // asked, or allowed by an earlier answer
 	Identity statement.Digest `json:"identity"`
+}
+
+// boxRecord is what the proxy of a box has seen. Source says whose word it is.
+type boxRecord struct {
+	By      string           `json:"by"`
+	Agent   string           `json:"agent"`
+	Box     string           `json:"box"`
+	Serial  int64            `json:"serial"`
+	Source  string           `json:"source"` // observed or claimed
+	Lost    int64            `json:"lost,omitempty"`
+	Records []api.Connection `json:"connections"`
 }
 
 type decisionRecord struct {

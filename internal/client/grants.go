@@ -323,3 +323,16 @@ func (c *Client) Panic(ctx context.Context, reason string) (api.PanicResult, err
 	err := c.do(ctx, call{method: http.MethodPost, path: api.PathPanic, body: api.Panic{Reason: reason}, answer: &result})
 	return result, err
 }
+
+// ReportConnections sends what the proxy of a box has seen. A report that is sent
+// again is recorded once.
+func (c *Client) ReportConnections(ctx context.Context, report api.Connections) error {
+	return c.do(ctx, call{method: http.MethodPost, path: api.PathConnections, body: report})
+}
+
+// Hopeless reports whether an error of the authority stays the same when the same
+// thing is sent again.
+func Hopeless(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && settled(e.Kind)
+}

@@ -319,6 +319,17 @@ func outcome(c *call) error {
 	return c.ok(http.StatusOK, struct{}{})
 }
 
+func connections(c *call) error {
+	var in api.Connections
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	if err := c.s.Authority.Connections(c.Context(), c.actor, in); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, struct{}{})
+}
+
 const maxBatch = 200
 
 // batch runs each operation under the same rules as its own address. Equal

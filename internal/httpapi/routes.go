@@ -40,6 +40,7 @@ func (s *server) routes() {
 	s.handle("POST "+api.PathGrants+"/{id}/consume", consume)
 	s.signedIn("POST "+api.PathGrants+"/{id}/outcome", outcome)
 	s.signedIn("GET "+api.PathEvents, events)
+	s.signedIn("POST "+api.PathConnections, connections)
 
 	s.signedIn("POST "+api.PathEnroll, enroll)
 	s.handle("POST /api/agent/enroll", manageEnroll)
