@@ -131,7 +131,7 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 		}
 		return nil, err
 	}
-	e.agent = name
+	e.agent, e.reports = name, true
 	to, err := toAuthority(login.Authority)
 	if err != nil {
 		return nil, withCode(exitConfig, errors.New(e.text(messages.BadAuthority, login.Authority, name)))

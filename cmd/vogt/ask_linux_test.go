@@ -339,20 +339,93 @@ func TestAuthorityIsAway(t *testing.T) {
 			c.Close()
 		}
 	}()
+	data = elsewhere(t, data, lost.Addr().String())
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.expect("away", a.start(askCode)(), `403 "reason":"unanswered"`)
+}
+
+// elsewhere is a login at another address.
+func elsewhere(t *testing.T, data []byte, address string) []byte {
+	t.Helper()
 	var auth map[string]any
 	if err := json.Unmarshal(data, &auth); err != nil {
 		t.Fatal(err)
 	}
 	for name, v := range auth {
 		if text, ok := v.(string); ok && strings.HasPrefix(text, "http://127.0.0.1:") {
-			auth[name] = "http://" + lost.Addr().String()
+			auth[name] = "http://" + address
 		}
 	}
-	if data, err = json.Marshal(auth); err != nil {
+	data, err := json.Marshal(auth)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	return data
+}
+
+// recorded are the records of boxes' connections in the log.
+func (a *hostAsking) recorded() (all []string) {
+	a.t.Helper()
+	for line := range strings.Lines(a.must("audit", "tail", "-n", "500", "--json").stdout) {
+		if strings.Contains(line, `"type":"connections"`) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestConnectionsReachTheLog(t *testing.T) {
+	a := newHostAsking(t)
+	a.expect("a box", a.start(askOnce+"; curl -s -o /dev/null http://other.example/", "--allow", "app.example:80", "--ask=false")(), "reached app.example")
+	all := strings.Join(a.recorded(), "")
+	for _, want := range []string{`"source":"observed"`, `"host":"app.example"`, `"verdict":"allowed"`, `"host":"other.example"`, `"reason":"not-granted"`, `"address":"93.184.216.34"`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is not in the log:\n%s", want, all)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(a.home, "data", "agents", "bot", "connections", "*.json"))
+	if err != nil || len(kept) != 0 {
+		t.Errorf("reports are kept that were sent: %v, %v", kept, err)
+	}
+}
+
+// An authority that is away stops nothing that a rule allows; what it has not heard
+// it hears with the next box.
+func TestConnectionsAreKeptForTheAuthority(t *testing.T) {
+	a := newHostAsking(t)
+	var restore []func()
+	lost, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	a.expect("away", a.start(askCode)(), `403 "reason":"unanswered"`)
+	lost.Close() // nobody answers there
+	for _, name := range []string{"auth.json", "agents/bot/auth.json"} {
+		file := filepath.Join(a.home, "config", name)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore = append(restore, func() {
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+		away := elsewhere(t, data, lost.Addr().String())
+		if err := os.WriteFile(file, away, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.expect("without it", a.start(askOnce, "--allow", "app.example:80")(), "reached app.example")
+	for _, f := range restore {
+		f()
+	}
+	if all := a.recorded(); len(all) != 0 {
+		t.Fatalf("the log has %q", all)
+	}
+	a.expect("with it", a.start("true", "--allow", "app.example:80")(), "")
+	if all := strings.Join(a.recorded(), ""); strings.Count(all, `"host":"app.example"`) != 1 || !strings.Contains(all, `"source":"observed"`) {
+		t.Errorf("the log has %q", all)
+	}
 }

@@ -37,6 +37,7 @@ type env struct {
 	agentSet bool // --agent was given, perhaps as ""
 
 	asks     bool                 // hosts that no rule covers are asked about
+	reports  bool                 // connections of the box are reported to the authority
 	helper   string               // path of vogt-confine, if not beside this program
 	reach    func(*egress.Config) // puts a test's network in the place of the machine's
 	box      *execution.Box       // in which commands run, if in one

@@ -27,11 +27,17 @@ type way struct {
 	hosts *hosts
 	file  *os.File
 	asker *hostAsker // asks a person about hosts, or nil
-	end   context.CancelFunc
+	// report tells the authority of connections, or is nil.
+	report *boxReport
+	ended  context.Context
+	end    context.CancelFunc
 }
 
 // close ends the record.
-func (w *way) close() { w.file.Close() }
+func (w *way) close() {
+	w.end()
+	w.file.Close()
+}
 
 // over ends what is still asked.
 func (w *way) over() {
@@ -81,6 +87,13 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		}
 		e.say(o.refused, where, r.Reason)
 	}}
+	var report *boxReport
+	if e.reports {
+		if report, err = e.newBoxReport(e.agent); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		audit.report = report.add
+	}
 	config := egress.Config{
 		Identity: egress.Identity{Agent: e.agent, Command: o.command},
 		Policy: egress.Policy{Rules: hosts.rules, HostKind: catalog.New().HostKind, Limits: egress.Limits{
@@ -100,9 +113,10 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		file.Close()
 		return nil, err
 	}
-	w := &way{proxy: proxy, hosts: hosts, file: file, asker: o.asker, end: func() {}}
+	w := &way{proxy: proxy, hosts: hosts, file: file, asker: o.asker, report: report}
+	w.ended, w.end = context.WithCancel(context.Background())
 	if o.asker != nil {
-		o.asker.over, w.end = context.WithCancel(context.Background())
+		o.asker.over = w.ended
 		var denying sync.Mutex
 		rules := slices.Clone(hosts.rules)
 		o.asker.deny = func(q egress.Question) {
@@ -126,6 +140,11 @@ func (e *env) boxWay(p *confine.Profile, record string, asker *hostAsker) (*way,
 // serve serves the listener of the box that all have, with which the box ends, and
 // with it what somebody is asked for it.
 func (w *way) serve(l net.Listener) {
+	var reporting sync.WaitGroup
+	defer reporting.Wait()
+	if w.report != nil {
+		reporting.Go(func() { w.report.run(w.ended) })
+	}
 	defer w.over()
 	_ = w.proxy.Serve(context.Background(), l)
 }
@@ -173,6 +192,7 @@ type egressRecord struct {
 	told    map[string]bool
 	count   int // of refused connections
 	refused func(egress.Record)
+	report  func(egress.Record) // to the authority, if set
 }
 
 // Begin implements egress.Audit.
@@ -180,6 +200,9 @@ func (a *egressRecord) Begin(r egress.Record) error { return a.write("begin", r)
 
 // End implements egress.Audit.
 func (a *egressRecord) End(r egress.Record) {
+	if a.report != nil {
+		a.report(r)
+	}
 	if r.Verdict != egress.Refused {
 		_ = a.write("end", r) // what was permitted is on record by Begin
 		return
