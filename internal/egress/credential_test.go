@@ -48,6 +48,7 @@ func TestPassword(t *testing.T) {
 		{"CONNECT, another name", connect(basic("root:right")), "HTTP/1.1 407", NoCredential},
 		{"CONNECT, no name", connect(basic("right")), "HTTP/1.1 407", NoCredential},
 		{"CONNECT, two", connect(basic("vogt:wrong"), basic("vogt:right")), "HTTP/1.1 407", NoCredential},
+		{"CONNECT, two, the first is right", connect(basic("vogt:right"), basic("vogt:wrong")), "HTTP/1.1 407", NoCredential},
 		{"CONNECT, another scheme", connect("Bearer right"), "HTTP/1.1 407", NoCredential},
 		{"CONNECT, no base64", connect("Basic vogt:right"), "HTTP/1.1 407", NoCredential},
 		{"a request", crlf(fmt.Sprintf("GET http://127.0.0.1:%d/ HTTP/1.1", port), "Host: x"), "HTTP/1.1 407", NoCredential},

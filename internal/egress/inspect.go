@@ -3,6 +3,7 @@ package egress
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,8 +45,8 @@ func NewSecret(text string) Secret { return Secret{text} }
 // String hides the text.
 func (s Secret) String() string { return "[secret]" }
 
-// GoString hides the text.
-func (s Secret) GoString() string { return "[secret]" }
+// Format hides the text from every verb of package fmt.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalText hides the text.
 func (s Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }

@@ -382,6 +382,10 @@ func TestInspectBudgets(t *testing.T) {
 		if word := refusedWith(t, in.say(t, tt.text)); word != tt.reason {
 			t.Errorf("%s, want %s", word, tt.reason)
 		}
+		// A length that is known beforehand is refused before anything is made.
+		if r := in.audit.last(t); strings.Contains(tt.text, "Content-Length") && (len(in.audit.begun) > 0 || r.Address.IsValid()) {
+			t.Errorf("recorded is %+v", r)
+		}
 	}
 	if got := strings.Join(in.requests(), "|"); strings.Contains(got, "xx") {
 		t.Errorf("the server saw %d bytes", len(got))
@@ -463,6 +467,19 @@ func TestReplaceInspects(t *testing.T) {
 	_, _ = io.ReadAll(conn) // ends when the connection is cut
 	if r := in.audit.last(t); r.Reason != GrantEnded || r.Verdict != Cut {
 		t.Errorf("recorded is %+v", r)
+	}
+}
+
+// A secret is printed by no verb, and in no encoding.
+func TestSecretIsNotPrinted(t *testing.T) {
+	f := Field{"Authorization", NewSecret("s3cret")}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
+		if got := fmt.Sprintf(verb+" "+verb+" "+verb, f, &f, f.Value); strings.Contains(got, "s3cret") || strings.Contains(got, fmt.Sprintf("%x", "s3cret")) {
+			t.Errorf("%s: %s", verb, got)
+		}
+	}
+	if data, err := json.Marshal(f); err != nil || strings.Contains(string(data), "s3cret") || f.Value.String() == "s3cret" {
+		t.Errorf("%s, %v", data, err)
 	}
 }
 
