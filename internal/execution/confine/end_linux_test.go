@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +100,7 @@ func (b *box) runTo(t *testing.T, text string) (string, Outcome, error) {
 
 // TestLate ends boxes whose time is up, with what they have left.
 func TestLate(t *testing.T) {
-	for _, level := range []plan.Level{plan.Full, plan.Reduced} {
+	for _, level := range []plan.Level{cmp.Or(plan.Level(os.Getenv(levelVariable)), plan.Full), plan.Reduced} {
 		b := newBox(t)
 		b.request.Level = level
 		b.request.Profile.Limits.Wall = 1
@@ -114,7 +115,7 @@ func TestLate(t *testing.T) {
 // another box in the same workspace may: the helper must refuse what it then finds.
 func TestSwapped(t *testing.T) {
 	if os.Getuid() == 0 {
-		asUser(t)
+		asUser(t, "^TestSwapped$", "")
 		return
 	}
 	if _, err := systemBwrap(); err != nil {
@@ -178,8 +179,25 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// asUser runs a test again as an ordinary user.
-func asUser(t *testing.T) {
+// levelVariable is the level of the boxes of a test, unless it has one itself.
+const levelVariable = "CONFINE_LEVEL"
+
+// TestThroughBwrap runs the tests of what people do in boxes that the system's bwrap
+// makes.
+func TestThroughBwrap(t *testing.T) {
+	if _, err := systemBwrap(); err != nil {
+		t.Skip(err)
+	}
+	const tests = "^Test(Git|GitPlaces|Programs|Cache|Serve|Kept|Ending|Limits|Placeholders|Names|Concurrent|OthersStay|Terminal|Hangup|Signals|Late)$"
+	if os.Getuid() == 0 {
+		asUser(t, tests, plan.Bwrap)
+	} else {
+		again(t, tests, plan.Bwrap, nil)
+	}
+}
+
+// asUser runs tests again as an ordinary user.
+func asUser(t *testing.T, tests string, level plan.Level) {
 	home, err := os.MkdirTemp("", "user-")
 	if err != nil {
 		t.Fatal(err)
@@ -189,14 +207,23 @@ func asUser(t *testing.T) {
 	if err := errors.Join(os.Mkdir(run, 0o700), os.Chown(run, 1000, 1000), os.Chown(home, 1000, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
-	cmd.Dir = home
-	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+run)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	again(t, tests, level, &syscall.Credential{Uid: 1000, Gid: 1000}, "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+run)
+}
+
+// again runs tests in a process of their own.
+func again(t *testing.T, tests string, level plan.Level, who *syscall.Credential, environ ...string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "-test.run="+tests, "-test.count=1", "-test.v")
+	cmd.Dir = t.TempDir()
+	if who != nil {
+		cmd.Dir = "/"
+	}
+	cmd.Env = append(append(os.Environ(), levelVariable+"="+string(level)), environ...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	out, err := cmd.CombinedOutput()
-	t.Logf("as an ordinary user:\n%s", out)
+	t.Logf("%s", out)
 	if err != nil {
-		t.Errorf("as an ordinary user: %v", err)
+		t.Errorf("%s: %v", tests, err)
 	}
 }
 
@@ -205,7 +232,7 @@ func asUser(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	addresses(t)
 	if os.Getuid() == 0 {
-		asUser(t)
+		asUser(t, "^TestAddresses$", "")
 	}
 }
 

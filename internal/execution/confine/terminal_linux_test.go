@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"vogt/internal/execution/confine/confinetest"
+	"vogt/internal/execution/confine/plan"
 )
 
 // starterVariable makes this test program start its arguments in a box, as vogt
@@ -33,7 +34,7 @@ func starter(helper string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	out, err := Run(helper, Request{Profile: p, Workspace: dir, Home: os.Getenv("HOME"), Program: "/bin/" + os.Args[1], Argv: os.Args[1:], Environ: os.Environ(), Terminal: true},
+	out, err := Run(helper, Request{Profile: p, Workspace: dir, Home: os.Getenv("HOME"), Program: "/bin/" + os.Args[1], Argv: os.Args[1:], Environ: os.Environ(), Terminal: true, Level: plan.Level(os.Getenv(levelVariable))},
 		Streams{os.Stdin, os.Stdout, os.Stderr})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -69,7 +70,7 @@ func (b *box) session(program string, args ...string) *session {
 	b.t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = b.workspace
-	cmd.Env = append(b.request.Environ, "HOME="+b.home, "PS1=outer:", starterVariable+"="+confinetest.Program(b.t, helperPackage))
+	cmd.Env = append(b.request.Environ, "HOME="+b.home, "PS1=outer:", levelVariable+"="+os.Getenv(levelVariable), starterVariable+"="+confinetest.Program(b.t, helperPackage))
 	terminal, err := pty.Start(cmd)
 	if err != nil {
 		b.t.Fatal(err)
@@ -116,6 +117,13 @@ func TestTerminal(t *testing.T) {
 	s.press(inBox+"sh -c 'echo u''p; exec sleep 3600'\n", "up\r\n")
 	s.press(interrupt, "outer:")
 	s.press("echo code=$?\n", "code=130\r\n")
+	s.see("outer:")
+
+	// What the command does about a signal counts, and nobody else is ended by it.
+	s.press(inBox+"bash -c 'trap \"echo c''aught; exit 6\" INT; echo u''p; sleep 3600'\n", "up\r\n")
+	s.press(interrupt, "caught\r\n")
+	s.see("outer:")
+	s.press("echo code=$?\n", "code=6\r\n")
 	s.see("outer:")
 
 	s.press(inBox+"sh -c 'echo u''p; read x; echo read $x; exit 3'\n", "up\r\n")
