@@ -213,7 +213,7 @@ func asUser(t *testing.T, tests string, level plan.Level) {
 // again runs tests in a process of their own.
 func again(t *testing.T, tests string, level plan.Level, who *syscall.Credential, environ ...string) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", "-test.run="+tests, "-test.count=1", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run="+tests, "-test.count=1", "-test.v", "-test.timeout=2m")
 	cmd.Dir = t.TempDir()
 	if who != nil {
 		cmd.Dir = "/"

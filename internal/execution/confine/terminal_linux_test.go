@@ -120,7 +120,7 @@ func TestTerminal(t *testing.T) {
 	s.see("outer:")
 
 	// What the command does about a signal counts, and nobody else is ended by it.
-	s.press(inBox+"bash -c 'trap \"echo c''aught; exit 6\" INT; echo u''p; sleep 3600'\n", "up\r\n")
+	s.press(inBox+"bash -c 'trap \"echo c''aught; exit 6\" INT; echo u''p; while :; do read -t 1 x; done'\n", "up\r\n")
 	s.press(interrupt, "caught\r\n")
 	s.see("outer:")
 	s.press("echo code=$?\n", "code=6\r\n")
