@@ -72,9 +72,6 @@ func (b *launch) throughBwrap(p *plan.Plan) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error(), Remedy: "install bubblewrap", namespaces: true}
 	}
-	if p.Trust != nil {
-		return Outcome{}, &RefusedError{Reason: "a box that bwrap makes has no place for the authorities of a proxy that opens TLS", Remedy: "take the rules for requests out of the profile"}
-	}
 	q := *p
 	// The network of such a box is made already, so it gets no addresses for
 	// programs that know of no proxy.
@@ -90,6 +87,9 @@ func (b *launch) throughBwrap(p *plan.Plan) (Outcome, error) {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
 	out, err := b.start(&q)
+	if p.Direct != nil && out.Report.Level == plan.Bwrap {
+		out.Report.Lacks = append(out.Report.Lacks, "the way for programs that know of no proxy")
+	}
 	if setuid && q.Limits.Temporary > 0 && out.Report.Level == plan.Bwrap {
 		out.Report.Lacks = append(out.Report.Lacks, "a limit of private folders")
 	}
@@ -195,6 +195,13 @@ func through(p *plan.Plan, cmd *exec.Cmd) (done func(), err error) {
 			a.hosts = hand(f)
 		}
 	}
+	if len(p.Trust) > 0 {
+		f, err := sealed(p.Trust)
+		if err != nil {
+			return nil, err
+		}
+		a.trust = hand(f)
+	}
 	list, err := sealed([]byte(strings.Join(a.arguments(), "\x00") + "\x00"))
 	if err != nil {
 		return nil, err
@@ -215,6 +222,7 @@ type bwrapping struct {
 	setuid bool
 	empty  string // an empty file
 	hosts  string // descriptor of what stands at /etc/hosts, or empty
+	trust  string // descriptor of what stands at plan.TrustPath, or empty
 	list   []string
 }
 
@@ -296,6 +304,9 @@ func (b *bwrapping) arguments() []string {
 	b.pin()
 	if b.hosts != "" {
 		b.add("--ro-bind-data", b.hosts, "/etc/hosts")
+	}
+	if b.trust != "" {
+		b.add("--ro-bind-data", b.trust, plan.TrustPath)
 	}
 	b.hide()
 	if p.Root == plan.Listed {

@@ -266,13 +266,14 @@ func addresses(t *testing.T) {
 				c.Close()
 			}
 		}}
+		b.request.Trust = []byte("trusted\n")
 		b.request.Addresses = map[int]netip.Addr{tt.port: netip.MustParseAddr(tt.address)}
-		output, _, err := b.run(fmt.Sprintf("cat </dev/tcp/%s/%d; echo $no_proxy", tt.address, tt.port))
+		output, _, err := b.run(fmt.Sprintf("cat </dev/tcp/%s/%d; echo $no_proxy; cat %s; echo x > %[3]s", tt.address, tt.port, plan.TrustPath))
 		refused, ok := errors.AsType[*RefusedError](err)
 		switch {
 		case tt.refused != "" && (!ok || !strings.Contains(refused.Remedy, tt.refused)):
 			t.Errorf("%s %s %d: %v, want %s", tt.level, tt.address, tt.port, err, tt.refused)
-		case tt.refused == "" && (err != nil || !strings.Contains(output, "served") || !strings.Contains(output, tt.address)):
+		case tt.refused == "" && (err != nil || !strings.Contains(output, "served") || !strings.Contains(output, "trusted\n") || !strings.Contains(output, "Read-only") && !strings.Contains(output, "denied") || !strings.Contains(output, tt.address)):
 			t.Errorf("%s %s %d: %v\n%s", tt.level, tt.address, tt.port, err, output)
 		}
 	}

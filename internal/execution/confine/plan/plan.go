@@ -336,7 +336,7 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("the ports %v of hosts that are reached directly: want 1 to %d numbers up to 65535", p.Direct.Ports, MaxDirect)
 	case len(p.Trust) > MaxTrust:
 		return fmt.Errorf("the authorities for TLS have %d bytes, the limit is %d", len(p.Trust), MaxTrust)
-	case len(p.Trust) > 0 && p.Level != Full:
+	case len(p.Trust) > 0 && !p.Level.Whole():
 		return fmt.Errorf("a box of the level %q has no place for authorities of its own", p.Level)
 	case p.Level == Reduced && p.Network == Proxied:
 		return fmt.Errorf("a reduced box has no network of its own for a proxy")
