@@ -22,6 +22,10 @@ public class A { public static void main(String[] a) throws Exception {
 } }
 END
 javac -J-XX:TieredStopAtLevel=1 A.java && java -XX:TieredStopAtLevel=1 A`},
+		{"a jar", "javac", `mkdir -p src/p; printf 'package p;\npublic class M { public static void main(String[] a) { System.out.println(L.word()); } }\n' > src/p/M.java
+printf 'package p;\nclass L { static String word() { return "fine"; } }\n' > src/p/L.java
+javac -J-XX:TieredStopAtLevel=1 -d out $(find src -name '*.java') && jar cfe m.jar p.M -C out . && java -XX:TieredStopAtLevel=1 -jar m.jar`},
+		{"make in parallel", "make", `printf 'all: $(addprefix t,1 2 3 4 5 6 7 8)\nt%%:\n\techo $@ > $@\n' > Makefile; make -s -j8 && make -s -j && [ "$(cat t*)" = "$(printf 't%d\n' 1 2 3 4 5 6 7 8)" ] && echo fine`},
 		// GOROOT as a person's shell has it; the cache is that of the box. The
 		// package imports nothing, so that no library has to be built first.
 		{"go", "go", `printf 'module x\ngo 1.24\n' > go.mod; printf 'package x\nfunc F() int { return 1 }\n' > x.go; go vet . && go build . && echo fine`},
@@ -70,7 +74,7 @@ pytest-3 -q >out 2>&1 || cat out; grep -q '3 passed' out && echo fine`},
 		t.Run(tt.name, func(t *testing.T) {
 			if !installed(tt.needs) {
 				switch tt.needs {
-				case "javac", "cargo", "npm", "docker":
+				case "docker":
 					t.Skipf("this machine has no %s for all users, and the tests do not bring it", tt.needs)
 				}
 				t.Skipf("%s is not installed for all users", tt.needs)
