@@ -306,7 +306,7 @@ func (n *desk) run(dir, name string, args ...string) {
 
 // start is a command in the agent's box.
 func (n *desk) start(argv ...string) *exec.Cmd {
-	line := []string{"agent", "start", "bot", "--allow", fmt.Sprintf("%s:%d", publicHost, publicPort), "--", "env"}
+	line := []string{"agent", "start", "bot", "--ask=false", "--allow", fmt.Sprintf("%s:%d", publicHost, publicPort), "--", "env"}
 	for _, v := range n.program.environ {
 		line = append(line, n.fill(v))
 	}
@@ -317,8 +317,8 @@ func (n *desk) start(argv ...string) *exec.Cmd {
 func (n *desk) work(served *model) {
 	t, a := n.t, n.program
 	notes, elsewhere, own := filepath.Join(n.project, "notes.txt"), filepath.Join(n.outside, "notes.txt"), filepath.Join(n.project, a.own)
-	looks := fmt.Sprintf("cat ~/.ssh/id %s/.ssh/id %s; echo here > made.txt; echo x > %s/made.txt; echo x >> %s; curl -sk --noproxy '*' %s/directly; curl -sk %s/by-proxy; curl -s https://other.example/; true",
-		n.home, elsewhere, n.outside, own, n.service, n.service)
+	looks := fmt.Sprintf("cat ~/.ssh/id %s/.ssh/id %s; echo here > made.txt; echo x > %s/made.txt; echo x >> %s; curl -sk --noproxy '*' https://%s:%d/directly; curl -sk %s/by-proxy; curl -s https://other.example/; true",
+		n.home, elsewhere, n.outside, own, publicAddress, publicPort, n.service)
 	steps := []step{a.shell(looks)}
 	if a.read != nil {
 		steps = append(steps, a.read(notes)...)
@@ -356,7 +356,7 @@ func (n *desk) work(served *model) {
 	if strings.Contains(all, privateKey) || strings.Contains(out.String(), privateKey) {
 		t.Error("the model or the output got a secret")
 	}
-	if strings.Contains(all, "/directly") && strings.Contains(all, "GET /directly") {
+	if strings.Contains(all, "GET /directly") {
 		t.Error("there is a way beside the proxy")
 	}
 	if !strings.Contains(all, "GET /by-proxy") {

@@ -66,7 +66,7 @@ func Compare(t *testing.T, ways []Way) {
 		return
 	}
 	if os.Getuid() == 0 {
-		s.asUser(t)
+		s.asUser(t, false)
 		return
 	}
 	var table, open strings.Builder
