@@ -2,16 +2,18 @@ package confine
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"vogt/internal/execution/confine/confinetest"
 )
 
 // TestPeers makes the attempts in the boxes of others too, and prints how many go
-// through: a measurement, in which nothing fails. VOGT_PEERS is a folder that all
+// through: a measurement. What fails in it gave no answer, and did not go through. VOGT_PEERS is a folder that all
 // users can read, with npm packages in it: @anthropic-ai/sandbox-runtime and
 // @openai/codex (npm install --prefix, with --ignore-scripts).
 func TestPeers(t *testing.T) {
@@ -39,11 +41,17 @@ func TestPeers(t *testing.T) {
 	})
 }
 
+// peerLimit ends an attempt that hangs in a box: in srt, those of 32-bit calls do.
+const peerLimit = 20 * time.Second
+
 // peer runs commands in another's box, in a home as the command has it.
 func peer(before func(confinetest.Command) []string) confinetest.Runner {
 	return func(t testing.TB, c confinetest.Command) confinetest.Result {
 		line := append(before(c), c.Argv...)
-		cmd := exec.Command(line[0], line[1:]...)
+		ctx, cancel := context.WithTimeout(context.Background(), peerLimit)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+		cmd.WaitDelay = time.Second // what it has left may keep the pipes
 		cmd.Dir, cmd.Env = c.Workspace, append(os.Environ(), "HOME="+c.Home, "TMPDIR=/tmp")
 		if c.Terminal {
 			cmd.Stdin = os.Stdin
