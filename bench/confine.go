@@ -66,7 +66,10 @@ func (b *bench) confinement() error {
 	for _, name := range missing {
 		fmt.Printf("\nNot measured: %s\n", strings.TrimSpace(name))
 	}
-	return nil
+	if err := b.boxMemory(workspace, append(os.Environ(), "HOME="+home, "VOGT_HOME="+filepath.Join(home, "vogt"))); err != nil {
+		return err
+	}
+	return b.proxyCost()
 }
 
 // ways are the boxes to compare, no box first, and the names of those that this
