@@ -162,7 +162,7 @@ func (p *Proxy) unknownName(name string, refused *refusal) {
 // one.
 func (p *Proxy) imaginable(host Host) *refusal {
 	book := p.book.Load()
-	granted := p.config.Ask != nil
+	granted := false
 	for i := range book.rules {
 		r := &book.rules[i]
 		switch {
@@ -173,10 +173,13 @@ func (p *Proxy) imaginable(host Host) *refusal {
 			granted = granted || r.grants(target{host: host}, book.hostKind)
 		}
 	}
-	if !granted {
-		return refuse(NotGranted)
+	switch {
+	case granted:
+		return nil
+	case p.config.Ask != nil:
+		return p.unaskable(host)
 	}
-	return nil
+	return refuse(NotGranted)
 }
 
 // buildAnswer writes an answer. Its name is the one of the question, to the letter:

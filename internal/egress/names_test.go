@@ -83,7 +83,7 @@ func TestAnswerName(t *testing.T) {
 		{"granted.test.", dnsmessage.TypeTXT, "Success", ""},
 		{"granted.test.", dnsmessage.TypeALL, "Success", ""},
 		{"x.granted.test.", dnsmessage.TypeA, "NameError", "Success 198.18.0.2"},
-		{"grantedXtest.", dnsmessage.TypeA, "NameError", "Success 198.18.0.2"},
+		{"grantedXtest.", dnsmessage.TypeA, "NameError", "NameError"},
 		{"a.wild.test.", dnsmessage.TypeA, "Success 198.18.0.2", ""},
 		{"a.b.wild.test.", dnsmessage.TypeA, "Success 198.18.0.2", ""},
 		{"wild.test.", dnsmessage.TypeA, "NameError", "Success 198.18.0.2"},
@@ -93,6 +93,8 @@ func TestAnswerName(t *testing.T) {
 		{"ended.test.", dnsmessage.TypeA, "NameError", "Success 198.18.0.2"},
 		{"localhost.", dnsmessage.TypeA, "Success 127.0.0.1", ""},
 		{"vogt.localhost.", dnsmessage.TypeA, "Success 127.0.0.1", ""},
+		{"printer.local.", dnsmessage.TypeA, "NameError", "NameError"}, // no answer could open it
+		{"router.", dnsmessage.TypeA, "NameError", "NameError"},
 		{"192.0.2.7.", dnsmessage.TypeA, "NameError", "NameError"},
 		{"2.0.18.198.in-addr.arpa.", dnsmessage.TypePTR, "NameError", "Success"},
 		{"_dns.resolver.arpa.", dnsmessage.TypeA, "NameError", "NameError"},

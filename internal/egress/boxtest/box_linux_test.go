@@ -383,7 +383,7 @@ func TestSSH(t *testing.T) {
 		{"both directions", "head -c 300000 /dev/zero | ssh" + options + proxy + "git.test 'wc -c; head -c 5 /dev/zero | wc -c'", "300000\n5\n", 0},
 		{"directly", fmt.Sprintf("ssh"+options+"-p %d git.test 'echo from there'", port), "from there\n", 0},
 		{"another host", "ssh" + options + proxy + "other.test true", "other.test:" + fmt.Sprint(port) + " is not reached: 403 Forbidden: no rule grants", 255},
-		{"something else than SSH", fmt.Sprintf("printf 'GET / HTTP/1.1\\r\\n\\r\\n' | %s proxy connect git.test %d", confinetest.Program(t, vogtPackage), port), "SSH-2.0-", 0},
+		{"something else than SSH", fmt.Sprintf("printf 'GET / HTTP/1.1\\r\\n\\r\\n' | %s proxy connect git.test %d", confinetest.Program(t, vogtPackage), port), "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b.records.all = nil
@@ -502,5 +502,35 @@ func TestInspect(t *testing.T) {
 				t.Errorf("exit code %d: %q; want %d, %q", code, output, tt.code, tt.want)
 			}
 		})
+	}
+}
+
+// A person is asked about a host that no rule names, while the connection of a program
+// that knows of no proxy is held.
+func TestDirectAsks(t *testing.T) {
+	need(t, "curl")
+	plain, secure, certificate := newSite(t, "asked.test")
+	b := newBox(t, egress.Config{
+		Dial: toSites(plain, secure),
+		Ask: func(_ context.Context, q egress.Question) egress.Answer {
+			if q.Host == "asked.test" {
+				return egress.Answer{Decision: egress.Permit, Within: loopback}
+			}
+			return egress.Answer{Decision: egress.Deny}
+		},
+	})
+	if err := os.WriteFile(filepath.Join(b.request.Workspace, "ca.pem"), certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"curl -sS --cacert ca.pem https://asked.test/": "hello asked.test",
+		"curl -sS http://asked.test/":                  "hello asked.test",
+		"curl -sS https://denied.test/":                "alert access denied",
+		"curl -sS http://denied.test/":                 `"reason":"denied"`,
+		"curl -sS http://printer.local/":               "Could not resolve",
+	} {
+		if output, _ := b.run(unset + text); !strings.Contains(output, want) {
+			t.Errorf("%s: %q, want %q", text, output, want)
+		}
 	}
 }
