@@ -30,9 +30,31 @@ const failed = 126
 
 // Main carries out the plan on descriptor 3 and returns the exit code of the
 // command, or 126 if it was not started: the report on descriptor 4 says why.
+//
+// It does so on a thread that is not the process's first one. Each thread goes under
+// Landlock by itself, and a signal to a process is one to its first thread: so what
+// this one starts can send the helper none.
 func Main() int {
-	// Everything that follows changes this thread and what is forked from it.
-	runtime.LockOSThread()
+	code := make(chan int)
+	var begin func()
+	begin = func() {
+		// Everything that follows changes this thread and what is forked from it.
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			begun := make(chan struct{})
+			go func() { close(begun); begin() }()
+			<-begun
+			runtime.UnlockOSThread()
+			return
+		}
+		code <- carryOut()
+	}
+	go begin()
+	return <-code
+}
+
+// carryOut is Main, on a thread of its own.
+func carryOut() int {
 	control := &control{fd: controlFD}
 	p, err := plan.Decode(os.NewFile(planFD, "plan"))
 	if err == nil {
