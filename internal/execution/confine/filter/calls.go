@@ -21,6 +21,9 @@ const (
 	byFamily    // of a socket
 	byPair      // the same, of a pair of sockets
 	byProcess   // whose limits prlimit64 sets
+	bySignal1   // which signal is sent
+	bySignal2   // the same, of calls that name a thread as well
+	byCommand   // what fcntl is to do
 	byWhom      // whose priority setpriority sets
 	byWhomIO    // the same, of ioprio_set
 )
@@ -250,9 +253,9 @@ var calls = []call{
 	{"execve", 59, 221, allowed},
 	{"exit", 60, 93, allowed},
 	{"wait4", 61, 260, allowed},
-	{"kill", 62, 129, allowed},
+	{"kill", 62, 129, bySignal1},
 	{"uname", 63, 160, allowed},
-	{"fcntl", 72, 25, allowed},
+	{"fcntl", 72, 25, byCommand},
 	{"flock", 73, 32, allowed},
 	{"fsync", 74, 82, allowed},
 	{"fdatasync", 75, 83, allowed},
@@ -307,7 +310,7 @@ var calls = []call{
 	{"capset", 126, 91, allowed},
 	{"rt_sigpending", 127, 136, allowed},
 	{"rt_sigtimedwait", 128, 137, allowed},
-	{"rt_sigqueueinfo", 129, 138, allowed},
+	{"rt_sigqueueinfo", 129, 138, bySignal1},
 	{"rt_sigsuspend", 130, 133, allowed},
 	{"sigaltstack", 131, 132, allowed},
 	{"utime", 132, none, allowed},
@@ -343,7 +346,7 @@ var calls = []call{
 	{"removexattr", 197, 14, allowed},
 	{"lremovexattr", 198, 15, allowed},
 	{"fremovexattr", 199, 16, allowed},
-	{"tkill", 200, 130, allowed},
+	{"tkill", 200, 130, bySignal1},
 	{"time", 201, none, allowed},
 	{"futex", 202, 98, allowed},
 	{"sched_setaffinity", 203, 122, allowed},
@@ -369,7 +372,7 @@ var calls = []call{
 	{"exit_group", 231, 94, allowed},
 	{"epoll_wait", 232, none, allowed},
 	{"epoll_ctl", 233, 21, allowed},
-	{"tgkill", 234, 131, allowed},
+	{"tgkill", 234, 131, bySignal2},
 	{"utimes", 235, none, allowed},
 	{"mbind", 237, 235, allowed},
 	{"set_mempolicy", 238, 237, allowed},
@@ -418,7 +421,7 @@ var calls = []call{
 	{"inotify_init1", 294, 26, allowed},
 	{"preadv", 295, 69, allowed},
 	{"pwritev", 296, 70, allowed},
-	{"rt_tgsigqueueinfo", 297, 240, allowed},
+	{"rt_tgsigqueueinfo", 297, 240, bySignal2},
 	{"recvmmsg", 299, 243, allowed},
 	{"prlimit64", 302, 261, byProcess},
 	{"syncfs", 306, 267, allowed},
@@ -443,7 +446,7 @@ var calls = []call{
 	{"rseq", 334, 293, allowed},
 	{"uretprobe", 335, none, allowed},
 	{"uprobe", 336, none, allowed},
-	{"pidfd_send_signal", 424, 424, allowed},
+	{"pidfd_send_signal", 424, 424, bySignal1},
 	{"pidfd_open", 434, 434, allowed},
 	{"close_range", 436, 436, allowed},
 	{"openat2", 437, 437, allowed},

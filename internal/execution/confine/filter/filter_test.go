@@ -127,7 +127,7 @@ const (
 	sharedCalls = `shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl
 		mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr`
 	argumentCalls = `clone unshare mknod mknodat ioctl prctl personality seccomp socket socketpair
-		prlimit64 setpriority ioprio_set`
+		prlimit64 kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal fcntl setpriority ioprio_set`
 )
 
 // flat returns the verdict over a call whose arguments do not matter.

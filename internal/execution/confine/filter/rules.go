@@ -27,6 +27,13 @@ func (o Options) verdict(r rule) verdict {
 		return personaVerdict()
 	case byOperation:
 		return operationVerdict()
+	case bySignal1:
+		return signalVerdict(1)
+	case bySignal2:
+		return signalVerdict(2)
+	case byCommand:
+		const setSignal = 10 // F_SETSIG: by which one the owner of a file is told
+		return argument(1, when(jumpEqual, setSignal, signalVerdict(2), allow()))
 	case byProcess:
 		// Its own limits only: those of the helper would end it.
 		return argument(0, when(jumpEqual, 0, allow(), fail(eperm)))
@@ -48,6 +55,14 @@ func permit(permitted bool) verdict {
 		return allow()
 	}
 	return fail(eperm)
+}
+
+// signalVerdict refuses the signals by which the outside stops a box and lets it go
+// on (plan.StopSignal, plan.ContinueSignal): the helper obeys whoever sends them, and
+// a thread of it is under the command's own Landlock.
+func signalVerdict(n int) verdict {
+	const stop, proceed = 40, 41
+	return argument(uint32(n), among([]uint32{stop, proceed}, fail(eperm), allow()))
 }
 
 // Flags of clone and unshare (linux/sched.h).

@@ -181,6 +181,19 @@ func TestOptionsOfProcesses(t *testing.T) {
 	})
 }
 
+func TestOrders(t *testing.T) {
+	eachOption(t, func(h header) (cases []asked) {
+		for number := range uint64(65) {
+			want := either(number != 40 && number != 41, "EPERM")
+			cases = append(cases, asked{"kill", []uint64{1, number}, want}, asked{"tgkill", []uint64{1, 3, number}, want},
+				asked{"tgkill", []uint64{40, 41, number}, want}, asked{"rt_sigqueueinfo", []uint64{1, number}, want},
+				asked{"rt_tgsigqueueinfo", []uint64{1, 3, number}, want}, asked{"pidfd_send_signal", []uint64{5, number}, want},
+				asked{"tkill", []uint64{3, number}, want}, asked{"fcntl", []uint64{5, 10, number}, want}, asked{"fcntl", []uint64{5, 4, number}, "allow"})
+		}
+		return cases
+	})
+}
+
 func TestLimitsOfProcesses(t *testing.T) {
 	eachOption(t, func(header) []asked {
 		return []asked{

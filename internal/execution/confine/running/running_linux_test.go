@@ -235,7 +235,7 @@ func TestResumeGoesOn(t *testing.T) {
 // first process let others go on, nor show a wrong state.
 func TestTheBoxCannotOrder(t *testing.T) {
 	agent := running.Agent{Folder: t.TempDir()}
-	s := begin(t, agent, `kill -40 1; kill -41 1; echo vogt-box-stop > /proc/1/comm; kill -STOP 1; kill -9 1; echo still; sleep 1000`)
+	s := begin(t, agent, `/usr/bin/perl -e 'syscall(234, 1, $_, 40) for 1..20'; sleep 0.5; kill -40 1; kill -41 1; echo vogt-box-stop > /proc/1/comm; kill -STOP 1; kill -9 1; echo still; sleep 1000`)
 	if got := s.next(); got != "still" {
 		t.Fatalf("it says %q", got)
 	}
