@@ -109,44 +109,64 @@ func (r record) in(do func(fd int) error) (there bool, err error) {
 	return r.lives(), nil
 }
 
-// stop stops everything in the box. Its first process does it from within, to all
-// at once; then it is looked whether all have stopped.
+// stop stops everything in the box. The first process of its namespace does it from
+// within, to all at once; then it is looked whether all have stopped.
 func (r record) stop(ctx context.Context) (bool, error) {
-	return r.in(func(fd int) error {
-		return r.rounds(ctx, "stopped", func() (bool, error) { return r.stopRound(fd) })
-	})
+	return r.in(func(int) error { return r.rounds(ctx, "stopped", r.stopRound) })
 }
 
 // stopRound does what is missing, and reports whether nothing was.
-func (r record) stopRound(fd int) (done bool, err error) {
-	if r.Level != plan.Full {
-		return r.stopTree(r.Process)
+func (r record) stopRound() (done bool, err error) {
+	if r.Level != plan.Full && r.Level != plan.Bwrap {
+		return r.stopTree(0, true)
 	}
-	switch stage, stopped := r.stage(); stage {
-	case plan.StoppedName:
-		return r.stopTree(0)
-	case plan.ListensName:
+	first := r.first()
+	switch stage, stopped := stageOf(first); {
+	case stage == plan.StoppedName:
+		return r.stopTree(first, false)
+	case stage == plan.ListensName:
 		if stopped { // it was, while the box was put up
-			err = unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0)
+			err = r.signal(first, unix.SIGCONT)
 		}
-		return false, errors.Join(err, order(fd, plan.StopSignal))
-	default:
-		// The walls are being put up, and there is nobody else yet. If the command
-		// was started meanwhile, the name says so in the next round.
-		if stopped {
-			return true, nil
-		}
-		return false, unix.PidfdSendSignal(fd, unix.SIGSTOP, nil, 0)
+		return false, errors.Join(err, r.signal(first, plan.StopSignal))
 	}
+	// The walls are being put up, and there is nobody else yet. If the command was
+	// started meanwhile, the name says so in the next round.
+	return r.stopTree(0, true)
 }
 
-func order(fd, signal int) error { return unix.PidfdSendSignal(fd, unix.Signal(signal), nil, 0) }
+// first is the first process of the box's namespace: the one that was started, or
+// one that bwrap has made. It is 0 if there is none yet. Nobody else in the box can
+// be the first of a namespace, since none can be made there.
+func (r record) first() int {
+	if r.Level == plan.Full {
+		return r.Process
+	}
+	below, err := r.descendants()
+	if err != nil {
+		return 0
+	}
+	for _, pid := range below {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+				if all := strings.Fields(numbers); len(all) > 1 && all[len(all)-1] == "1" {
+					return pid
+				}
+			}
+		}
+	}
+	return 0
+}
 
-// stage is how far the first process of a full box is, and whether it is stopped
+// stageOf is how far the first process of a namespace is, and whether it is stopped
 // itself. Its name is its own: nobody in the box can change it.
-func (r record) stage() (name string, stopped bool) {
+func stageOf(first int) (name string, stopped bool) {
 	stopped = true
-	for _, thread := range threads(r.Process) {
+	for _, thread := range threads(first) {
 		if thread.name == plan.ListensName || thread.name == plan.StoppedName {
 			name = thread.name
 		}
@@ -174,18 +194,21 @@ func threads(pid int) []stat {
 // halted reports whether a thread executes nothing before a SIGCONT, or never.
 func halted(state byte) bool { return strings.IndexByte("TtZX", state) >= 0 }
 
-// stopTree stops what descends from the first process and is not stopped, and first
-// itself if it is not 0. It reports whether all were.
-func (r record) stopTree(first int) (done bool, err error) {
+// stopTree stops what descends from the process that was started and is not stopped,
+// but for one, and the process itself if it is to be. It reports whether all were.
+func (r record) stopTree(but int, itself bool) (done bool, err error) {
 	all, err := r.descendants()
 	if err != nil {
 		return false, err
 	}
-	if first != 0 {
-		all = append([]int{first}, all...)
+	if itself {
+		all = append([]int{r.Process}, all...)
 	}
 	done = true
 	for _, pid := range all {
+		if pid == but {
+			continue
+		}
 		stopped := true
 		for _, thread := range threads(pid) {
 			stopped = stopped && halted(thread.state)
@@ -253,12 +276,15 @@ func (r record) proceed(ctx context.Context) (bool, error) {
 		if err := unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0); err != nil {
 			return err
 		}
-		if r.Level == plan.Full {
+		if first := r.first(); r.Level == plan.Full || r.Level == plan.Bwrap && first != 0 {
+			if err := r.signal(first, unix.SIGCONT); err != nil {
+				return err
+			}
 			return r.rounds(ctx, "continued", func() (bool, error) {
-				if stage, _ := r.stage(); stage != plan.StoppedName {
+				if stage, _ := stageOf(first); stage != plan.StoppedName {
 					return true, nil
 				}
-				return false, order(fd, plan.ContinueSignal)
+				return false, r.signal(first, plan.ContinueSignal)
 			})
 		}
 		all, err := r.descendants()

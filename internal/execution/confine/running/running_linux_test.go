@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,10 +40,11 @@ type scene struct {
 }
 
 // begin starts a text of bash in a box that the agent has entered.
-func begin(t *testing.T, agent running.Agent, text string) *scene {
+func begin(t *testing.T, agent running.Agent, text string, level ...plan.Level) *scene {
 	t.Helper()
 	s := &scene{t: t, agent: agent, ended: make(chan confine.Outcome, 1), failed: make(chan error, 1)}
-	profile, err := confine.Parse("test", "root = \"host\"\nnet = \"none\"\nunix = \"off\"\nwrite = [\".\"]\nread = [\"/\"]\nenv = [\"PATH\"]\n")
+	read, _ := confine.Builtin("default")
+	profile, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +72,9 @@ func begin(t *testing.T, agent running.Agent, text string) *scene {
 			entered <- err
 			return err
 		},
+	}
+	if len(level) > 0 {
+		request.Level = level[0]
 	}
 	helper := confinetest.Program(t, helperPackage)
 	var boxes sync.WaitGroup
@@ -102,7 +107,7 @@ func begin(t *testing.T, agent running.Agent, text string) *scene {
 func (s *scene) next() string {
 	s.t.Helper()
 	if !s.lines.Scan() {
-		s.t.Fatalf("the command writes no more: %v", s.lines.Err())
+		s.t.Fatalf("the command writes no more: %v; the box: %+v, %v", s.lines.Err(), <-s.ended, <-s.failed)
 	}
 	return s.lines.Text()
 }
@@ -144,12 +149,21 @@ func (s *scene) states() (all []string) {
 	for pid := range parent {
 		for up := parent[pid]; up > 1; up = parent[up] {
 			if up == s.first {
-				all = append(all, state[pid])
+				if !firstOfNamespace(pid) {
+					all = append(all, state[pid])
+				}
 				break
 			}
 		}
 	}
 	return all
+}
+
+// firstOfNamespace reports whether a process is the box's own helper, where bwrap has
+// started that.
+func firstOfNamespace(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	return err == nil && strings.Contains(string(text), "\t1\nNSpgid:")
 }
 
 func limited(t *testing.T) context.Context {
@@ -172,44 +186,54 @@ for i in 1 2 3 4 5 6 7 8; do bash chain; done; sleep 1000`},
 		{"orphans of another session", `setsid bash -c 'while :; do echo x >> ticks; [ -s told ] || { echo on; echo 1 > told; }; done' & sleep 1000`},
 		{"one that lets others go on", `bash -c 'while :; do kill -CONT -1; done' & while :; do echo x >> ticks; [ -s told ] || { echo on; echo 1 > told; }; done`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			agent := running.Agent{Folder: t.TempDir()}
-			s := begin(t, agent, c.text)
-			if got := s.next(); got != "on" {
-				t.Fatalf("it says %q", got)
-			}
-			for round := range 3 {
-				if n, err := agent.Pause(limited(t)); n != 1 || err != nil {
-					t.Fatalf("round %d: %d boxes paused, %v", round, n, err)
+		for _, level := range levels() {
+			t.Run(c.name+"/"+string(level), func(t *testing.T) {
+				agent := running.Agent{Folder: t.TempDir()}
+				s := begin(t, agent, c.text, level)
+				if got := s.next(); got != "on" {
+					t.Fatalf("it says %q", got)
 				}
-				written := s.size("ticks")
-				states := s.states()
-				if len(states) == 0 {
-					t.Fatal("there is nobody in the box")
-				}
-				for _, state := range states {
-					if !strings.Contains("TtZX", state) {
-						t.Fatalf("round %d: processes are in the states %v", round, states)
+				for round := range 3 {
+					if n, err := agent.Pause(limited(t)); n != 1 || err != nil {
+						t.Fatalf("round %d: %d boxes paused, %v", round, n, err)
+					}
+					written := s.size("ticks")
+					states := s.states()
+					if len(states) == 0 {
+						t.Fatal("there is nobody in the box")
+					}
+					for _, state := range states {
+						if !strings.Contains("TtZX", state) {
+							t.Fatalf("round %d: processes are in the states %v", round, states)
+						}
+					}
+					if now := s.size("ticks"); now != written {
+						t.Fatalf("round %d: something wrote %d bytes", round, now-written)
+					}
+					if n, err := agent.Resume(limited(t)); n != 1 || err != nil {
+						t.Fatalf("round %d: %d boxes go on, %v", round, n, err)
 					}
 				}
-				if now := s.size("ticks"); now != written {
-					t.Fatalf("round %d: something wrote %d bytes", round, now-written)
+				if n, err := agent.Kill(limited(t)); n != 1 || err != nil {
+					t.Fatalf("%d boxes killed, %v", n, err)
 				}
-				if n, err := agent.Resume(limited(t)); n != 1 || err != nil {
-					t.Fatalf("round %d: %d boxes go on, %v", round, n, err)
+				if out := <-s.ended; out.Code != 128+9 {
+					t.Errorf("the box ended with %d", out.Code)
 				}
-			}
-			if n, err := agent.Kill(limited(t)); n != 1 || err != nil {
-				t.Fatalf("%d boxes killed, %v", n, err)
-			}
-			if out := <-s.ended; out.Code != 128+9 {
-				t.Errorf("the box ended with %d", out.Code)
-			}
-			if left := s.states(); len(left) > 0 {
-				t.Errorf("processes are left: %v", left)
-			}
-		})
+				if left := s.states(); len(left) > 0 {
+					t.Errorf("processes are left: %v", left)
+				}
+			})
+		}
 	}
+}
+
+// levels are those that can be tried here: bwrap makes boxes for ordinary users.
+func levels() []plan.Level {
+	if _, err := os.Stat("/usr/bin/bwrap"); err == nil && os.Getuid() != 0 {
+		return []plan.Level{plan.Full, plan.Bwrap}
+	}
+	return []plan.Level{plan.Full}
 }
 
 func TestResumeGoesOn(t *testing.T) {
@@ -336,5 +360,30 @@ func TestStaleRecords(t *testing.T) {
 				t.Errorf("the other process was touched: %s %v", stat, err)
 			}
 		})
+	}
+}
+
+// TestAsUser pauses boxes as an ordinary user, also those that the system's bwrap
+// makes.
+func TestAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the other tests are run as one already")
+	}
+	home, err := os.MkdirTemp("", "user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	const user = 1000
+	if err := os.Chown(home, user, user); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^Test(PauseStops|ResumeGoes|TheBox|Nothing|PauseAgainst)", "-test.count=1", "-test.v", "-test.timeout=2m")
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), "HOME="+home, "TMPDIR="+home)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
 	}
 }
