@@ -231,9 +231,9 @@ for i in 1 2 3 4 5 6 7 8; do bash chain; done; sleep 1000`},
 // levels are those that can be tried here: bwrap makes boxes for ordinary users.
 func levels() []plan.Level {
 	if _, err := os.Stat("/usr/bin/bwrap"); err == nil && os.Getuid() != 0 {
-		return []plan.Level{plan.Full, plan.Bwrap}
+		return []plan.Level{plan.Full, plan.Bwrap, plan.Reduced}
 	}
-	return []plan.Level{plan.Full}
+	return []plan.Level{plan.Full, plan.Reduced}
 }
 
 func TestResumeGoesOn(t *testing.T) {
