@@ -7,8 +7,6 @@
 package plan
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
@@ -19,7 +17,7 @@ import (
 
 // Version is the only version of a plan that this helper carries out: starter
 // and helper are installed together.
-const Version = 1
+const Version = 2
 
 // Argument is the only argument of the helper.
 const Argument = "box"
@@ -53,7 +51,7 @@ const (
 	StoppedName = "vogt-box-stop"
 )
 
-// MaxSize is the limit of an encoded plan in bytes.
+// MaxSize is the limit of each part of an encoded plan in bytes.
 const MaxSize = 4 << 20
 
 // MaxPorts is how many listeners a box can have, and MaxDirect how many ports at
@@ -129,8 +127,8 @@ type Plan struct {
 	Ports   []int // of listeners on 127.0.0.1 in the box, which the starter serves
 	// Addresses are those of listeners that are on another address of the loopback.
 	Addresses map[int]string
-	Direct    *Direct `json:",omitempty"`
-	Trust     []byte  `json:",omitempty"` // authorities for TLS, in the file TrustPath
+	Direct    *Direct
+	Trust     []byte // authorities for TLS, in the file TrustPath
 	Sockets   Sockets
 	Host      string // name of the machine in the box
 	Dir       string
@@ -228,76 +226,71 @@ func (p *Plan) Encode() ([]byte, error) {
 	if err := p.helped(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(p.each(bytesToText))
-	if err == nil && len(data) > MaxSize {
-		err = fmt.Errorf("the plan of the box has %d bytes, the limit is %d: list fewer paths", len(data), MaxSize)
-	}
-	return data, err
+	out := *p
+	return frame(out.code)
 }
 
-// Decode reads a plan that Encode wrote.
+// Decode reads a plan that Encode wrote, and nothing that follows it.
 func Decode(r io.Reader) (*Plan, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("the plan of the box cannot be read: %w", err)
-	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("the plan of the box has more than %d bytes", MaxSize)
-	}
 	var p Plan
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	if err := unframe(r, p.code); err != nil {
 		return nil, fmt.Errorf("the plan of the box is broken: %w", err)
 	}
-	p = p.each(textToBytes)
 	return &p, p.helped()
 }
 
-// each is the plan with all that may hold any bytes changed by f. JSON holds text
-// only, and names of files need not be text.
-func (p *Plan) each(f func(string) string) Plan {
-	out := *p
-	for _, list := range []*[]string{&out.Read, &out.Write, &out.Hidden, &out.Pinned, &out.Guarded, &out.Argv, &out.Environ} {
-		changed := make([]string, len(*list))
-		for i, text := range *list {
-			changed[i] = f(text)
-		}
-		*list = changed
+// EncodeHidden returns further paths to be hidden, which follow the plan: the
+// starter still looks for them while the box is put up. The helper needs them
+// before the command starts, even if there are none.
+func EncodeHidden(names []string) ([]byte, error) {
+	if err := checkPaths(names); err != nil {
+		return nil, err
 	}
-	out.Links = make([]Link, len(p.Links))
-	for i, l := range p.Links {
-		out.Links[i] = Link{f(l.Path), f(l.Target)}
-	}
-	out.Same = slices.Clone(p.Same)
-	for i := range out.Same {
-		out.Same[i].Path = f(out.Same[i].Path)
-	}
-	for _, text := range []*string{&out.Home, &out.Kept, &out.Cache, &out.Private, &out.Dir, &out.Program} {
-		*text = f(*text)
-	}
-	return out
+	return frame(func(c *coder) { c.texts(&names) })
 }
 
-// bytesToText gives each byte the character of its number, and textToBytes takes
-// it back; what is no such character becomes a byte that no path has.
-func bytesToText(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		b.WriteRune(rune(s[i]))
+// DecodeHidden reads what EncodeHidden wrote.
+func DecodeHidden(r io.Reader) (names []string, err error) {
+	if err := unframe(r, func(c *coder) { c.texts(&names) }); err != nil {
+		return nil, fmt.Errorf("the second part of the plan of the box is broken: %w", err)
 	}
-	return b.String()
+	return names, checkPaths(names)
 }
 
-func textToBytes(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r > 0xff {
-			r = 0
-		}
-		b.WriteByte(byte(r))
+// code puts all of the plan through a coder.
+func (p *Plan) code(c *coder) {
+	c.integer(&p.Version)
+	for _, text := range []*string{(*string)(&p.Level), (*string)(&p.Root), (*string)(&p.Network), (*string)(&p.Sockets),
+		&p.Home, &p.Kept, &p.Cache, &p.Private, &p.Host, &p.Dir, &p.Program} {
+		c.text(text)
 	}
-	return b.String()
+	for _, list := range []*[]string{&p.Read, &p.Write, &p.Hidden, &p.Pinned, &p.Guarded, &p.Argv, &p.Environ} {
+		c.texts(list)
+	}
+	each(c, &p.Links, func(l *Link) { c.text(&l.Path); c.text(&l.Target) })
+	each(c, &p.Ports, c.integer)
+	c.word(&p.File.Device)
+	c.word(&p.File.Inode)
+	l := &p.Limits
+	for _, n := range []*int64{&l.Memory, &l.Processes, &l.Files, &l.FileSize, &l.CPU, &l.Temporary} {
+		c.number(n)
+	}
+	c.truth(&p.Terminal)
+	c.truth(&p.Grouped)
+	c.integer(&p.Starter)
+	c.bytes(&p.Trust)
+	table(c, &p.Addresses, c.integer, c.text)
+	table(c, &p.Outer, c.text, c.word)
+	each(c, &p.Same, func(at *Place) { c.text(&at.Path); c.word(&at.Device); c.word(&at.Inode) })
+	// At most one.
+	var direct []Direct
+	if p.Direct != nil {
+		direct = []Direct{*p.Direct}
+	}
+	each(c, &direct, func(d *Direct) { c.text(&d.Network); each(c, &d.Ports, c.integer) })
+	if c.reading && len(direct) > 0 {
+		p.Direct = &direct[len(direct)-1]
+	}
 }
 
 // helped reports what a helper would not carry out.
@@ -365,10 +358,8 @@ func (p *Plan) Check() error {
 		}
 	}
 	for _, list := range [][]string{p.Read, p.Write, p.Hidden, p.Pinned, p.Guarded, places} {
-		for _, name := range list {
-			if name == "" || name[0] != '/' || path.Clean(name) != name || strings.IndexByte(name, 0) >= 0 {
-				return fmt.Errorf("path %q of the box: want an absolute, clean one", name)
-			}
+		if err := checkPaths(list); err != nil {
+			return err
 		}
 	}
 	for _, text := range append(p.Argv[:len(p.Argv):len(p.Argv)], p.Environ...) {
@@ -379,6 +370,16 @@ func (p *Plan) Check() error {
 	for _, l := range p.Links {
 		if l.Path == "" || l.Path[0] != '/' || path.Clean(l.Path) != l.Path || l.Target == "" {
 			return fmt.Errorf("link %q of the box: want an absolute, clean path and a target", l.Path)
+		}
+	}
+	return nil
+}
+
+// checkPaths reports what is no path of a plan.
+func checkPaths(names []string) error {
+	for _, name := range names {
+		if name == "" || name[0] != '/' || path.Clean(name) != name || strings.IndexByte(name, 0) >= 0 {
+			return fmt.Errorf("path %q of the box: want an absolute, clean one", name)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 func good() *Plan {
 	return &Plan{
 		Version: Version, Level: Full, Root: Listed, Network: Offline, Sockets: NoSockets, Home: "/home/u", Dir: "/home/u/w", Program: "/bin/true", Argv: []string{"true"},
-		Read: []string{}, Write: []string{"/home/u/w"}, Hidden: []string{"/home/u/w/.env.\xff\xfe", "/home/u/w/.env.\uFFFD"}, Pinned: []string{}, Guarded: []string{"/home/u/w/a\n\"b\\"},
+		Write: []string{"/home/u/w"}, Hidden: []string{"/home/u/w/.env.\xff\xfe", "/home/u/w/.env.\uFFFD"}, Guarded: []string{"/home/u/w/a\n\"b\\"},
 		Links: []Link{{"/bin", "usr/bin"}}, Environ: []string{"A=\x80"},
 	}
 }
@@ -27,12 +27,100 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestEncodeAll fills every field, so that none is forgotten.
+func TestEncodeAll(t *testing.T) {
+	want := good()
+	fill(t, reflect.ValueOf(want).Elem())
+	want.Version, want.Level, want.Root, want.Network, want.Sockets = Version, Full, HostView, Proxied, OwnSockets
+	want.Ports, want.Addresses, want.Direct = []int{1, 65535}, map[int]string{1: "127.0.0.2", 65535: "127.0.0.3"}, &Direct{"198.18.0.0/15", []int{443}}
+	data, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(bytes.NewReader(data))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, want)
+	}
+	for n := range len(data) {
+		if _, err := Decode(bytes.NewReader(data[:n])); err == nil {
+			t.Errorf("%d of %d bytes are a plan", n, len(data))
+		}
+	}
+	data[0]++
+	if _, err := Decode(bytes.NewReader(append(data, 0))); err == nil {
+		t.Error("a plan with one byte more is one")
+	}
+}
+
+// fill gives every field a value that is not its zero.
+func fill(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key)
+		fill(t, value)
+		v.SetMapIndex(key, value)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(t, v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("/x\xff")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(-7)
+	case reflect.Uint64:
+		v.SetUint(1 << 63)
+	case reflect.Uint8:
+		v.SetUint(255)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		t.Fatalf("fields of kind %v are not filled", v.Kind())
+	}
+}
+
+func TestHidden(t *testing.T) {
+	for _, want := range [][]string{nil, {"/etc/a\xff", "/b"}} {
+		data, err := EncodeHidden(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It follows a plan.
+		first, err := good().Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := bytes.NewReader(append(first, data...))
+		if _, err := Decode(r); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeHidden(r); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	if _, err := EncodeHidden([]string{"etc"}); err == nil {
+		t.Error("no path is encoded")
+	}
+	if _, err := DecodeHidden(bytes.NewReader(nil)); err == nil {
+		t.Error("nothing is taken for no paths")
+	}
+}
+
 func TestCheck(t *testing.T) {
 	if err := good().Check(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Plan){
-		"version":            func(p *Plan) { p.Version = 2 },
+		"version":            func(p *Plan) { p.Version++ },
 		"level":              func(p *Plan) { p.Level = "some" },
 		"root":               func(p *Plan) { p.Root = "" },
 		"network":            func(p *Plan) { p.Network = "" },
@@ -99,7 +187,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"Version":1}`))
+	f.Add([]byte("\x02\x00\x00\x00\x01\x04full"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Decode(bytes.NewReader(data))
 		if err != nil {
