@@ -206,7 +206,7 @@ func TestHostileWorkspaceFile(t *testing.T) {
 		{"x\x1b[2J", true},
 		{"hidden = [\"/*/*/*/*/*/*/*/*/*\"]\n", true}, // looks through the whole disk
 		{"hidden = [\"./**/*/x\"]\n", true},
-		{"hidden = [\"/dev\"]\n", true}, // nothing can be hidden then
+		{"hidden = [\"/dev\"]\n", false},
 		{"hidden = [\".\"]\n", true},
 		{"hidden = [\"/\"]\n", true},
 		{"protected = [\"./a/../b\"]\n", true},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // maxGuarded bounds how much of the protected files is compared, in bytes and
@@ -21,11 +22,17 @@ const (
 )
 
 // snapshot is what protected paths hold: a digest a file.
-type snapshot map[string]string
+type snapshot struct {
+	files map[string]string
+	ids   map[string]fileID
+	taken time.Time
+}
 
-// look takes a snapshot of paths. What is missing is not in it.
-func look(paths []string) (snapshot, error) {
-	s := snapshot{}
+// look takes a snapshot of paths. What is missing is not in it. A file that is the
+// same as in an earlier snapshot, by what the kernel notes of each change, is not
+// read again.
+func look(paths []string, earlier snapshot) (snapshot, error) {
+	s := snapshot{map[string]string{}, map[string]fileID{}, time.Now()}
 	left := int64(maxGuarded)
 	buffer := make([]byte, 4096)
 	for _, root := range paths {
@@ -35,21 +42,20 @@ func look(paths []string) (snapshot, error) {
 				return nil
 			case err != nil:
 				return err
-			case len(s) > maxGuardedFiles:
+			case len(s.files) > maxGuardedFiles:
 				return fmt.Errorf("%s has more than %d protected files", root, maxGuardedFiles)
 			}
-			digest, size, err := entry(name, d, buffer)
+			size, err := s.add(name, d, earlier, buffer)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			if left -= size; left < 0 {
 				return fmt.Errorf("the protected files below %s hold more than %d bytes", root, maxGuarded)
 			}
-			s[name] = digest
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return snapshot{}, err
 		}
 	}
 	return s, nil
@@ -57,28 +63,49 @@ func look(paths []string) (snapshot, error) {
 
 // lookAgain is look after a command, which may have left what cannot be compared:
 // that differs from whatever was there, and keeps nothing else from being compared.
-func lookAgain(paths []string) snapshot {
-	s := snapshot{}
+func lookAgain(paths []string, before snapshot) snapshot {
+	s := snapshot{files: map[string]string{}}
 	for _, root := range paths {
-		seen, err := look([]string{root})
+		seen, err := look([]string{root}, before)
 		if err != nil {
-			seen = snapshot{root: "it cannot be compared"}
+			seen.files = map[string]string{root: "it cannot be compared"}
 		}
-		maps.Copy(s, seen)
+		maps.Copy(s.files, seen.files)
 	}
 	return s
 }
+
+// add adds a file, and returns how much was read for it.
+func (s snapshot) add(name string, d fs.DirEntry, earlier snapshot, buffer []byte) (size int64, err error) {
+	info, err := d.Info()
+	if err != nil {
+		return 0, err
+	}
+	id, known := identify(info)
+	if known && earlier.ids[name] == id && id.before(earlier.taken) {
+		s.files[name] = earlier.files[name]
+		return 0, nil
+	}
+	digest, size, err := entry(name, info, buffer)
+	if err != nil {
+		return size, err
+	}
+	s.files[name] = digest
+	if known {
+		s.ids[name] = id
+	}
+	return size, nil
+}
+
+// placeDigest is the digest of what stands in the place of a missing name.
+const placeDigest = "nothing"
 
 // linkDigest begins the digest of a link; what it leads to follows.
 const linkDigest = "link to "
 
 // entry is the digest of one file, and how much was read for it, through a
 // buffer that is used for all.
-func entry(name string, d fs.DirEntry, buffer []byte) (digest string, size int64, err error) {
-	info, err := d.Info()
-	if err != nil {
-		return "", 0, err
-	}
+func entry(name string, info fs.FileInfo, buffer []byte) (digest string, size int64, err error) {
 	mode := info.Mode()
 	switch {
 	case mode.IsDir():
@@ -86,6 +113,8 @@ func entry(name string, d fs.DirEntry, buffer []byte) (digest string, size int64
 	case mode&fs.ModeSymlink != 0:
 		target, err := os.Readlink(name)
 		return linkDigest + target, 0, err
+	case mode&fs.ModeSticky != 0 && info.Size() == 0:
+		return placeDigest, 0, nil
 	case !mode.IsRegular():
 		return mode.Type().String(), 0, nil
 	}
@@ -106,13 +135,13 @@ func entry(name string, d fs.DirEntry, buffer []byte) (digest string, size int64
 // changes are the paths in which two snapshots differ, sorted.
 func (s snapshot) changes(after snapshot) []string {
 	var out []string
-	for name, digest := range s {
-		if after[name] != digest {
+	for name, digest := range s.files {
+		if after.files[name] != digest {
 			out = append(out, name)
 		}
 	}
-	for name := range after {
-		if _, ok := s[name]; !ok {
+	for name := range after.files {
+		if _, ok := s.files[name]; !ok {
 			out = append(out, name)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 // held are the places of missing protected names that a running box needs: while
-// it runs, the empty folders that stand for them stay. Each box has a file in the
-// state folder of this user, with the paths in it, and keeps it locked; whichever
+// it runs, what stands for them stays (places). Each box has a file in the state
+// folder of this user, with the paths in it, and keeps it locked; whichever
 // workspace a box is about, the others see what it needs.
 type held struct {
 	dir  string
-	gate *os.File // locked alone while folders are made or removed
+	gate *os.File // locked alone while places are made or removed
 	list *os.File // of this box, or nil
 }
 
@@ -44,10 +44,11 @@ func hold() (_ *held, err error) {
 	return h, nil
 }
 
-// place makes the folders that stand for missing names, and lets other boxes go
-// on. Of the names that are there, those are kept as well that only stand for
-// something: another box has made them.
-func (h *held) place(missing, there []string) error {
+// place makes what stands for missing names, and lets other boxes go on. Of the
+// names that are there, those are kept as well that only stand for something:
+// another box has made them. gits are the missing names that git reads in a
+// repository, and store is a folder for what stands for names.
+func (h *held) place(missing []string, gits map[string]bool, there []string, store string) error {
 	defer unix.Flock(int(h.gate.Fd()), unix.LOCK_UN)
 	kept := slices.Clone(missing)
 	others, _ := h.lists()
@@ -71,17 +72,17 @@ func (h *held) place(missing, there []string) error {
 	if _, err := f.WriteString(strings.Join(kept, "\x00")); err != nil {
 		return fmt.Errorf("keep the places of missing names: %w", err)
 	}
+	at := &places{dir: -1, store: store}
+	defer at.close()
 	for _, name := range missing {
-		err := beneath(name, func(dir int, base string) error { return unix.Mkdirat(dir, base, 0o755) })
-		if err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := at.make(name, kindOf(name, gits[name])); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("keep the place of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// release gives the places up, and removes those that no other box needs. Only
-// empty folders can be removed that way.
+// release gives the places up, and removes those that no other box needs.
 func (h *held) release() {
 	defer h.gate.Close()
 	locked := flock(h.gate, unix.LOCK_EX) == nil
@@ -134,10 +135,11 @@ func (h *held) sweep() {
 		names = append(names, paths...)
 	}
 	slices.Sort(names)
+	at := &places{dir: -1}
+	defer at.close()
 	for _, name := range slices.Backward(slices.Compact(names)) {
 		if name != "" && !needed[name] {
-			// Somebody put something there, if it fails.
-			_ = beneath(name, func(dir int, base string) error { return unix.Unlinkat(dir, base, unix.AT_REMOVEDIR) })
+			_ = at.remove(name) // somebody put something there, if it fails
 		}
 	}
 	for list := range ended {
@@ -153,18 +155,6 @@ const (
 
 func openLock(name string, flags int) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-}
-
-// beneath does something in the folder of a path, of which no part may be a link:
-// a box that runs may have swapped one.
-func beneath(name string, do func(dir int, base string) error) error {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(name), &how)
-	if err != nil {
-		return &os.PathError{Op: "open", Path: filepath.Dir(name), Err: err}
-	}
-	defer unix.Close(dir)
-	return do(dir, filepath.Base(name))
 }
 
 // lockLimit is how long a lock is waited for. Others have it for milliseconds.

@@ -39,6 +39,9 @@ type note struct{ f *os.File }
 
 // paid takes the note back, once the comparison has been made.
 func (n note) paid() {
+	if n.f == nil {
+		return
+	}
 	_ = os.Remove(n.f.Name()) // else the comparison is made once more
 	n.f.Close()
 }
@@ -46,7 +49,7 @@ func (n note) paid() {
 // owe notes that a comparison is to be made.
 func (h *held) owe(p *plan.Plan, s *resolver, before snapshot) (note, error) {
 	d := debt{Write: toBytes(p.Write), Guarded: toBytes(p.Guarded), Watched: toBytes(s.watched), Missing: toBytes(s.missing)}
-	for name, digest := range before {
+	for name, digest := range before.files {
 		d.Before = append(d.Before, digestOf{[]byte(name), digest})
 	}
 	data, err := json.Marshal(d)
@@ -85,9 +88,9 @@ func (h *held) settle(profile *Profile) (out []Change) {
 			var d debt
 			if data, err := io.ReadAll(io.LimitReader(f, maxDebt)); err == nil && json.Unmarshal(data, &d) == nil {
 				s := &resolver{profile: profile, watched: toStrings(d.Watched), missing: toStrings(d.Missing)}
-				before := snapshot{}
+				before := snapshot{files: map[string]string{}}
 				for _, entry := range d.Before {
-					before[string(entry.Name)] = entry.Digest
+					before.files[string(entry.Name)] = entry.Digest
 				}
 				// What is gone meanwhile cannot be compared, and does no harm.
 				changes, _ := s.compare(&plan.Plan{Write: toStrings(d.Write), Guarded: toStrings(d.Guarded)}, before)

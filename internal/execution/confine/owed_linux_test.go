@@ -22,10 +22,10 @@ func TestOwed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.place(missing, nil); err != nil {
+	if err := h.place(missing, s.gits, nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	before, err := look(append(s.watched, p.Guarded...))
+	before, err := look(append(s.watched, p.Guarded...), snapshot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func planted(dirs []string, known snapshot, guarded []string) ([]Change, error) 
 }
 
 // covers reports whether a path was compared before and after.
-func (s snapshot) covers(name string) bool { _, ok := s[name]; return ok }
+func (s snapshot) covers(name string) bool { _, ok := s.files[name]; return ok }
 
 // harmless reports whether a file of a new repository starts nothing: git's
 // samples of hooks, and settings that name no program.
@@ -80,6 +80,9 @@ func harmless(name string, d fs.DirEntry) bool {
 	data, err := readSmall(name)
 	if err != nil {
 		return false
+	}
+	if len(data) == 0 {
+		return filepath.Base(name) != "commondir" // another box may have put it in the place of a missing name
 	}
 	switch filepath.Base(name) {
 	case "commondir":

@@ -78,7 +78,7 @@ func TestPlanted(t *testing.T) {
 	common := write("new/.git/commondir", "../../elsewhere\n")
 	write("new/.git/worktrees/a/commondir", "../..\n")
 	old := write("old/.git/hooks/post-merge", "#!/bin/sh\n")
-	known, err := look([]string{filepath.Join(dir, "old/.git/hooks")})
+	known, err := look([]string{filepath.Join(dir, "old/.git/hooks")}, snapshot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,3 +26,15 @@ func renameBeside(name, other string) error {
 func linkBeside(target, name string) error {
 	return beneath(name, func(dir int, base string) error { return unix.Symlinkat(target, dir, base) })
 }
+
+// beneath does something in the folder of a path, of which no part may be a link:
+// a box that runs may have swapped one.
+func beneath(name string, do func(dir int, base string) error) error {
+	p := &places{dir: -1}
+	defer p.close()
+	base, err := p.enter(name)
+	if err != nil {
+		return err
+	}
+	return do(p.dir, base)
+}

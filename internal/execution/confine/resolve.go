@@ -82,29 +82,51 @@ type Direct struct {
 }
 
 // Resolve turns a request into a plan. Every path in it is free of links and
-// exists, but for the protected names that are missing: those are made as empty
-// folders by Start and are in made.
+// exists, but for the protected names that are missing: Run makes something in
+// their place.
 func Resolve(r Request) (p *plan.Plan, missing []string, err error) {
 	s := &resolver{request: r, profile: r.Profile}
 	return s.resolve()
 }
 
 func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
+	p, err = s.plan()
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := s.more()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Hidden = append(p.Hidden, more...)
+	slices.Sort(p.Hidden)
+	p.Hidden = slices.Compact(p.Hidden)
+	return p, s.missing, nil
+}
+
+// plan is all of the plan but for what more returns.
+func (s *resolver) plan() (p *plan.Plan, err error) {
 	r := s.request
+	if os.Getuid() == 0 {
+		// It takes longer than all the rest.
+		s.roots = make(chan []string, 1)
+		go func() { s.roots <- rootsOwn("/etc") }()
+	}
 	if s.workspace, err = canonicalDir(r.Workspace); err != nil {
-		return nil, nil, fmt.Errorf("the workspace %s: %w", r.Workspace, err)
+		return nil, fmt.Errorf("the workspace %s: %w", r.Workspace, err)
 	}
 	if s.home, err = canonicalDir(r.Home); err != nil {
-		return nil, nil, fmt.Errorf("the home %s: %w", r.Home, err)
+		return nil, fmt.Errorf("the home %s: %w", r.Home, err)
 	}
 	s.homes = homesOf(s.home)
+	s.secrets = s.findSecrets()
 	if err := s.tooWide(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dir := s.workspace
 	if r.Dir != "" {
 		if dir, err = canonicalDir(r.Dir); err != nil {
-			return nil, nil, fmt.Errorf("the folder %s: %w", r.Dir, err)
+			return nil, fmt.Errorf("the folder %s: %w", r.Dir, err)
 		}
 	}
 	p = &plan.Plan{
@@ -125,7 +147,7 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	}
 	if p.Network == plan.Proxied {
 		if r.Serve[ProxyPort] == nil {
-			return nil, nil, fmt.Errorf("net = %q needs somebody who serves the proxy, and there is nobody here", p.Network)
+			return nil, fmt.Errorf("net = %q needs somebody who serves the proxy, and there is nobody here", p.Network)
 		}
 		p.Ports = slices.Sorted(maps.Keys(r.Serve))
 		port := ProxyPort
@@ -154,39 +176,50 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	}
 	if r.Kept != "" {
 		if p.Root != plan.Listed {
-			return nil, nil, fmt.Errorf("root = %q shows the home as it is, so that no other can stand in its place", p.Root)
+			return nil, fmt.Errorf("root = %q shows the home as it is, so that no other can stand in its place", p.Root)
 		}
 		if p.Kept, err = canonicalDir(r.Kept); err != nil {
-			return nil, nil, fmt.Errorf("the folder %s: %w", r.Kept, err)
+			return nil, fmt.Errorf("the folder %s: %w", r.Kept, err)
 		}
 	}
+	if s.own, err = s.ownFolder(); err != nil {
+		return nil, err
+	}
 	if p.Cache, err = s.cache(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if p.Write, err = s.existing(r.Profile.Write, r.Own); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if common := s.commonDir(); common != "" && covered(s.workspace, p.Write) {
 		p.Write = append(p.Write, common)
 	}
 	if p.Root == plan.Listed {
 		if p.Read, err = s.existing(r.Profile.Read, nil); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		p.Read = outermost(p.Read)
 		p.Links = s.links
 		if !covered(p.Dir, p.Read, p.Write) {
-			return nil, nil, fmt.Errorf("the folder %s is not in the box: start it in the workspace %s", p.Dir, s.workspace)
+			return nil, fmt.Errorf("the folder %s is not in the box: start it in the workspace %s", p.Dir, s.workspace)
 		}
 	}
 	p.Write = outermost(p.Write)
 	if p.Hidden, err = s.hidden(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := s.guard(p); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return p, s.missing, nil
+	return p, nil
+}
+
+// more is what is hidden besides: what only root can read, if that is who asks.
+func (s *resolver) more() ([]string, error) {
+	if s.roots == nil {
+		return nil, nil
+	}
+	return s.hideAll(<-s.roots)
 }
 
 // ProxyPort is where programs in a box with net = "proxy" find the proxy.
@@ -215,22 +248,36 @@ type resolver struct {
 	workspace string
 	home      string
 	homes     []string // that one, and the one of the user's account
+	secrets   []string // places that no box may see, by whatever profile, as far as they are there
+	own       string   // folder for what is kept for the workspace, or empty
 	links     []plan.Link
+	roots     chan []string // gives what only root may read
 	missing   []string
-	watched   []string // protected names on which nothing can be mounted, or that have others
-	port      int      // of the proxy, where the box has no network of its own
+	gits      map[string]bool // those that git reads in a repository
+	watched   []string        // protected names on which nothing can be mounted, or that have others
+	port      int             // of the proxy, where the box has no network of its own
+}
+
+// ownFolder is a folder for what is kept between the boxes of one workspace, or
+// empty.
+func (s *resolver) ownFolder() (string, error) {
+	if s.request.State == "" {
+		return "", nil
+	}
+	sum := sha256.Sum256([]byte(s.workspace))
+	dir := filepath.Join(s.request.State, "boxes", hex.EncodeToString(sum[:16]))
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // cache is the folder that keeps what tools keep between the boxes of one
 // workspace. The user's own caches are never writable: what is put there would
 // be built into programs outside.
 func (s *resolver) cache() (string, error) {
-	if s.request.State == "" || s.request.Kept != "" || s.profile.Root != plan.Listed {
+	if s.own == "" || s.request.Kept != "" || s.profile.Root != plan.Listed {
 		return "", nil
 	}
-	sum := sha256.Sum256([]byte(s.workspace))
-	dir := filepath.Join(s.request.State, "boxes", hex.EncodeToString(sum[:16]), "cache")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir := filepath.Join(s.own, "cache")
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	return canonicalDir(dir)
@@ -256,7 +303,7 @@ func (s *resolver) tooWide() error {
 			}
 		}
 	}
-	for _, name := range s.secrets() {
+	for _, name := range s.secrets {
 		real, err := filepath.EvalSymlinks(name)
 		if err == nil && (covered(s.workspace, []string{real}) || covered(real, []string{s.workspace})) {
 			return fmt.Errorf("the workspace %s is, holds or lies in %s, which no box may see: start the box in the folder of a project", s.workspace, name)
@@ -350,7 +397,7 @@ var always = [...]string{
 // link, what it leads to.
 func (s *resolver) hidden() ([]string, error) {
 	var names []string
-	for _, name := range s.secrets() {
+	for _, name := range s.secrets {
 		// With a home of its own, what is in it is the agent's.
 		if s.request.Kept == "" || !within(name, s.home) {
 			names = append(names, name)
@@ -361,15 +408,18 @@ func (s *resolver) hidden() ([]string, error) {
 			names = append(names, s.full(name))
 		}
 	}
-	if os.Getuid() == 0 {
-		names = append(names, rootsOwn("/etc")...)
-	}
+	return s.hideAll(names)
+}
+
+// hideAll returns what is there of a list of names and patterns.
+func (s *resolver) hideAll(names []string) ([]string, error) {
 	var out []string
+	lists := map[string][]string{}
 	for _, full := range names {
 		found := []string{full}
 		if strings.Contains(full, "*") {
 			var err error
-			if found, err = filepath.Glob(escapeGlob(full)); err != nil {
+			if found, err = glob(full, lists); err != nil {
 				return nil, err
 			}
 		}
@@ -387,25 +437,55 @@ func (s *resolver) hidden() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// secrets are the places that no box may see, by whatever profile.
-func (s *resolver) secrets() []string {
+// findSecrets are the secrets of a resolver.
+func (s *resolver) findSecrets() []string {
 	names := slices.Clone(s.request.Secret)
 	if s.request.State != "" {
 		names = append(names, s.request.State)
 	}
 	for _, home := range s.homes {
-		for _, name := range always {
-			names = append(names, path.Join(home, name[2:]))
-		}
+		names = append(names, present(home, always[:])...)
 	}
 	return names
+}
+
+// present are the names of a list, each "~/" and a path in a home, that are there
+// or of which that cannot be told. Most are missing, and many lie in folders that
+// are: each folder is asked for once.
+func present(home string, list []string) []string {
+	missing := map[string]bool{}
+	gone := func(name string) bool {
+		_, err := os.Lstat(home + "/" + name)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	var out []string
+list:
+	for _, name := range list {
+		name = name[2:]
+		for i := range len(name) {
+			if name[i] != '/' {
+				continue
+			}
+			dir := name[:i]
+			if _, known := missing[dir]; !known {
+				missing[dir] = gone(dir)
+			}
+			if missing[dir] {
+				continue list
+			}
+		}
+		if !gone(name) {
+			out = append(out, path.Join(home, name))
+		}
+	}
+	return out
 }
 
 // hide is what a name to be hidden leads to, or empty if that is nothing. Whoever
 // works in the workspace may have made the name there: then it hides what lies in
 // the workspace or in a home, and nothing that the box needs.
 func (s *resolver) hide(name string) (string, error) {
-	// Most are missing, and one look tells: this is done before each command.
+	// Many are missing, and one look tells: this is done before each command.
 	_, err := os.Lstat(name)
 	real := name
 	if err == nil {
@@ -438,28 +518,34 @@ func homesOf(home string) []string {
 	return homes
 }
 
-// rootsOwn are the files and folders that only root can read.
-func rootsOwn(dir string) []string {
-	var out []string
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // /etc is a link on macOS
+// glob is filepath.Glob with a star as the only pattern. Most have one in the last
+// part alone, and many of those are of one folder, which is listed once: lists holds
+// what was listed.
+func glob(full string, lists map[string][]string) ([]string, error) {
+	full = escapeGlob(full)
+	dir, last := path.Split(full)
+	if strings.ContainsAny(dir, `*\\`) || dir == "/" {
+		return filepath.Glob(full)
 	}
-	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	if _, known := lists[dir]; !known {
+		f, err := os.Open(dir)
 		if err != nil {
-			return nil // it cannot be read in the box either
+			return nil, nil // as filepath.Glob does
 		}
-		info, err := d.Info()
-		switch {
-		case err != nil || info.Mode()&fs.ModeSymlink != 0:
-		case d.IsDir() && info.Mode().Perm()&0o005 == 0:
-			out = append(out, name)
-			return fs.SkipDir
-		case !d.IsDir() && info.Mode().Perm()&0o004 == 0:
-			out = append(out, name)
+		defer f.Close()
+		lists[dir], _ = f.Readdirnames(-1) // as far as it can be
+	}
+	var out []string
+	for _, name := range lists[dir] {
+		match, err := path.Match(last, name)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return out
+		if match {
+			out = append(out, dir+name)
+		}
+	}
+	return out, nil
 }
 
 // escapeGlob keeps a path from being a pattern but for its stars.
@@ -497,11 +583,14 @@ func (s *resolver) guard(p *plan.Plan) error {
 			p.Hidden = append(p.Hidden, real)
 		}
 	}
-	slices.Sort(p.Hidden)
-	p.Hidden = slices.Compact(p.Hidden)
 	names = append(names, seen.links...)
+	s.gits = map[string]bool{}
+	gits := map[string]bool{}
 	for _, dir := range seen.dirs {
-		names = append(names, gitFiles(dir)...)
+		for _, name := range gitFiles(dir) {
+			gits[name] = true
+			names = append(names, name)
+		}
 	}
 	names = append(names, s.namedFiles(seen.dirs)...)
 	slices.Sort(names)
@@ -516,12 +605,18 @@ func (s *resolver) guard(p *plan.Plan) error {
 			s.watched = append(s.watched, name) // git takes a folder of this name for an error
 			continue
 		case errors.Is(err, fs.ErrNotExist):
+			git := gits[name]
 			if name = s.firstMissing(name); name == "" {
 				continue
 			}
 			s.missing = append(s.missing, name)
+			s.gits[name] = s.gits[name] || git
 		case errors.Is(err, syscall.ENOTDIR):
-			continue // .git is a file here: what it leads to is guarded
+			// Something else stands in the place of a folder: it is kept there. Where
+			// that is a .git, what it leads to is guarded.
+			if name = noFolder(name); name == "" || path.Base(name) == ".git" {
+				continue
+			}
 		case err != nil:
 			return err
 		case st.Mode()&fs.ModeSymlink != 0:
@@ -551,6 +646,15 @@ func (s *resolver) guard(p *plan.Plan) error {
 	slices.Sort(s.missing)
 	s.missing = slices.Compact(s.missing)
 	p.Guarded = outermost(p.Guarded)
+	for _, name := range seen.sockets {
+		// What is guarded is covered, as the places of missing names are that
+		// other boxes keep.
+		if !slices.Contains(p.Guarded, name) {
+			p.Hidden = append(p.Hidden, name)
+		}
+	}
+	slices.Sort(p.Hidden)
+	p.Hidden = slices.Compact(p.Hidden)
 	for dir := range pins {
 		if !covered(dir, p.Guarded) {
 			p.Pinned = append(p.Pinned, dir)
@@ -565,8 +669,22 @@ func (s *resolver) guard(p *plan.Plan) error {
 	return nil
 }
 
-// dangling is what a link leads to that leads to nothing yet, as far as an empty
-// folder may stand there.
+// noFolder is the part of a path that is neither a folder nor a link, or empty.
+func noFolder(name string) string {
+	for len(name) > 1 {
+		name = path.Dir(name)
+		switch st, err := os.Lstat(name); {
+		case err == nil && (st.IsDir() || st.Mode()&fs.ModeSymlink != 0):
+			return ""
+		case err == nil:
+			return name
+		}
+	}
+	return ""
+}
+
+// dangling is what a link leads to that leads to nothing yet, as far as something
+// may stand there.
 func (s *resolver) dangling(link string) string {
 	target, err := os.Readlink(link)
 	if err != nil {
@@ -582,9 +700,9 @@ func (s *resolver) dangling(link string) string {
 	return s.firstMissing(path.Join(parent, path.Base(target)))
 }
 
-// firstMissing is the outermost part of a missing name in whose place an empty
-// folder may stand, or the empty string where one would be in the way: git makes
-// .git itself, and warns of a folder .gitmodules.
+// firstMissing is the outermost part of a missing name in whose place something
+// else may stand, or the empty string where it would be in the way: git makes
+// .git itself, and warns of a .gitmodules that it cannot read.
 func (s *resolver) firstMissing(name string) string {
 	for {
 		dir := path.Dir(name)

@@ -19,9 +19,10 @@ const maxFolders = 1_000_000
 
 // seen is what a search finds in the folders that a box may write.
 type seen struct {
-	dirs   []string // what git may take for a repository
-	links  []string // .git that are files or links: they lead to one
-	hidden []string // what the profile hides wherever it is, and others' sockets
+	dirs    []string // what git may take for a repository
+	links   []string // .git that are files or links: they lead to one
+	hidden  []string // what the profile hides wherever it is
+	sockets []string // somebody outside listens there
 }
 
 // search looks through folders. For git, a repository is what has a HEAD
@@ -59,7 +60,7 @@ func (s *resolver) search(roots []string, afterwards bool) (seen, error) {
 			case d.Name() == ".git" && !d.IsDir():
 				out.links = append(out.links, name)
 			case d.Type()&fs.ModeSocket != 0 && s.profile.Sockets == plan.OwnSockets:
-				out.hidden = append(out.hidden, name) // somebody outside listens there
+				out.sockets = append(out.sockets, name)
 			case d.IsDir():
 				if d.Name() == ".git" {
 					out.dirs = append(out.dirs, name) // git init takes what is there

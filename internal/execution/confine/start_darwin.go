@@ -73,7 +73,7 @@ func Run(_ string, r Request, streams Streams) (Outcome, error) {
 		}
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
-	before, err := look(append(s.watched, p.Guarded...))
+	before, err := look(append(s.watched, p.Guarded...), snapshot{})
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}

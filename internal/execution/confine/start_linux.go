@@ -33,6 +33,9 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if err := streams.check(); err != nil {
 		return Outcome{}, err
 	}
+	// The kernel ends the helper when the thread ends that has made it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	held, err := hold()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
@@ -41,29 +44,28 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	earlier := held.settle(r.Profile)
 	b := &launch{helper: helper, wall: time.Duration(r.Profile.Limits.Wall) * time.Second, streams: streams, request: r, group: held.group(r.Profile.Limits)}
 	defer func() { b.group.end() }()
-	s := &resolver{request: r, profile: r.Profile}
-	p, missing, err := s.resolve()
-	if err == nil {
-		err = held.place(missing, append(slices.Clip(p.Guarded), p.Pinned...))
+	if r.Level == "" || r.Level == plan.Full {
+		if b.early, err = b.begin(&plan.Plan{Level: plan.Full, Network: r.Profile.Network, Terminal: r.Terminal, Grouped: b.group != nil}); err != nil {
+			return Outcome{Earlier: earlier}, err
+		}
+		defer b.early.end()
 	}
-	if err != nil {
-		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
+	// While the helper starts, another goroutine finds out what it is to do.
+	preparing := make(chan *prepared, 1)
+	go func() { preparing <- b.prepare(held, b.early) }()
+	if b.early != nil {
+		b.early.start()
 	}
-	before, err := look(append(s.watched, p.Guarded...))
-	if err != nil {
-		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
+	s := <-preparing
+	defer s.owed.paid()
+	if s.err != nil {
+		return Outcome{Earlier: earlier}, &RefusedError{Reason: s.err.Error()}
 	}
-	s.watched = append(s.watched, manyNamed(before)...)
-	owed, err := held.owe(p, s, before)
-	if err != nil {
-		return Outcome{Earlier: earlier}, &RefusedError{Reason: err.Error()}
-	}
-	defer owed.paid()
 	var out Outcome
 	if r.Level == plan.Reduced {
-		out, err = b.reduced(p)
+		out, err = b.reduced(s.plan)
 	} else {
-		out, err = b.ladder(p, r)
+		out, err = b.ladder(s.plan, r)
 	}
 	if b.group != nil {
 		out.Group = b.group.holds
@@ -77,7 +79,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 		return out, err // nothing was started
 	}
 	ended := err
-	if out.Changed, err = s.compare(p, before); err != nil {
+	if out.Changed, err = s.compare(s.plan, s.before); err != nil {
 		return out, errors.Join(ended, fmt.Errorf("the protected files cannot be compared: %w", err))
 	}
 	return out, ended
@@ -90,6 +92,56 @@ type launch struct {
 	streams Streams
 	request Request // whose listeners are served
 	group   *group  // or nil
+	early   *begun  // a helper that has got its plan already, or nil
+}
+
+// prepared is a request that is resolved, and what its box will be compared with.
+type prepared struct {
+	*resolver
+	plan   *plan.Plan
+	before snapshot
+	owed   note
+	err    error // why there can be no box
+}
+
+// prepare resolves the request, and gives the plan to a helper that has been begun,
+// in two parts: while the box is put up, what is protected is looked at. The command
+// starts when the second one is there.
+func (b *launch) prepare(held *held, early *begun) *prepared {
+	s := &prepared{resolver: &resolver{request: b.request, profile: b.request.Profile}}
+	var more []string
+	for _, step := range [...]func() error{
+		func() (err error) { s.plan, err = s.resolver.plan(); return err },
+		func() error {
+			return held.place(s.missing, s.gits, append(slices.Clip(s.plan.Guarded), s.plan.Pinned...), s.own)
+		},
+		func() error { return early.give(b.grouped(s.plan).Encode()) },
+		func() (err error) {
+			s.before, err = look(append(s.watched, s.plan.Guarded...), snapshot{})
+			return err
+		},
+		func() (err error) {
+			s.watched = append(s.watched, manyNamed(s.before)...)
+			s.owed, err = held.owe(s.plan, s.resolver, s.before)
+			return err
+		},
+		func() (err error) { more, err = s.more(); return err },
+		func() error { return early.give(plan.EncodeHidden(more)) },
+	} {
+		if s.err = step(); s.err != nil {
+			return s
+		}
+	}
+	s.plan.Hidden = append(s.plan.Hidden, more...) // other helpers get it whole
+	return s
+}
+
+// grouped is the plan of a box in the group, if there is one.
+func (b *launch) grouped(p *plan.Plan) *plan.Plan {
+	if b.group == nil {
+		return p
+	}
+	return b.group.grouped(p)
 }
 
 // reduced runs the command without namespaces, where there can be none.
@@ -112,104 +164,177 @@ func (b *launch) reduced(p *plan.Plan) (Outcome, error) {
 	return b.start(&r)
 }
 
-// start starts the helper and waits for the end of the box.
-func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
-	p := ungrouped
-	if b.group != nil {
-		p = b.group.grouped(p)
-	}
-	data, err := p.Encode()
-	if err != nil {
-		return Outcome{}, &RefusedError{Reason: err.Error()}
-	}
-	planFile, err := sealed(data)
-	if err != nil {
-		return Outcome{}, err
-	}
-	defer planFile.Close()
+// begun is a process of the helper: about to start, or waiting for its plan.
+type begun struct {
+	cmd  *exec.Cmd
+	life *life
+	done func() // when it has ended
+	err  error  // of the start
+	// The connection and the pipe for the plan: this end, and the helper's.
+	control, theirs *os.File
+	plan, from      *os.File
+	terminal        *unix.Termios // what it was before, if the command stays at one
+}
+
+// begin makes everything that a helper for a plan of this kind needs: level,
+// network, terminal and group have to be known, and what bwrap is to do.
+func (b *launch) begin(p *plan.Plan) (*begun, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("make a connection to the helper: %w", err)
+		return nil, fmt.Errorf("make a connection to the helper: %w", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
-	defer ours.Close()
-
-	// The kernel ends the helper when the thread that made it ends.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	passed := hear()
-	defer passed.stop()
-
+	g := &begun{control: os.NewFile(uintptr(pair[0]), "control"), theirs: os.NewFile(uintptr(pair[1]), "control"), life: &life{}, done: func() {}}
+	if g.from, g.plan, err = os.Pipe(); err != nil {
+		g.end()
+		return nil, fmt.Errorf("make a connection to the helper: %w", err)
+	}
 	cmd := exec.Command(b.helper)
 	cmd.Args = []string{"vogt-confine", plan.Argument}
 	// Each thread has to be confined by itself, so it is to have few of them.
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = b.streams.In, b.streams.Out, b.streams.Err
-	cmd.ExtraFiles = []*os.File{planFile, theirs}
+	cmd.ExtraFiles = []*os.File{g.from, g.theirs}
 	cmd.SysProcAttr = attributes(p)
 	if b.group != nil {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(b.group.fd.Fd())
 	}
-	life, err := lifeOf(p, cmd)
-	if err == nil && p.Level == plan.Bwrap {
-		var done func()
-		if done, err = through(p, cmd); err == nil {
-			defer done()
+	g.cmd = cmd
+	if g.life, err = lifeOf(p, cmd); err != nil {
+		g.life = &life{}
+		g.end()
+		return nil, err
+	}
+	done := func() {}
+	if p.Level == plan.Bwrap {
+		if done, err = through(p, cmd); err != nil {
+			g.end()
+			return nil, err
 		}
 	}
-	if err != nil {
-		theirs.Close()
-		return Outcome{}, err
+	restore := b.streams.keep(p.Terminal)
+	g.done = func() {
+		restore()
+		done()
 	}
-	defer life.end()
-	defer b.streams.keep(p.Terminal)()
-	var terminal *unix.Termios
 	if p.Terminal {
-		terminal, _ = unix.IoctlGetTermios(int(b.streams.In.Fd()), unix.TCGETS) // else nothing is given back
+		g.terminal, _ = unix.IoctlGetTermios(int(b.streams.In.Fd()), unix.TCGETS) // else nothing is given back
 	}
-	err = cmd.Start()
-	theirs.Close()
-	life.begun(cmd)
-	if err != nil && b.group != nil {
+	return g, nil
+}
+
+// start starts the process. Its ends are closed then, so that nobody waits for one
+// that could not be started.
+func (g *begun) start() {
+	g.err = g.cmd.Start()
+	g.from.Close()
+	g.theirs.Close()
+	g.life.begun(g.cmd)
+}
+
+// give writes a part of the plan, for a helper that may not have started yet. It
+// does nothing without one.
+func (g *begun) give(part []byte, err error) error {
+	if err != nil || g == nil {
+		return err
+	}
+	if err := g.plan.SetWriteDeadline(time.Now().Add(startLimit)); err != nil {
+		return err
+	}
+	if _, err = g.plan.Write(part); errors.Is(err, unix.EPIPE) {
+		return nil // it has ended, and has said why
+	}
+	return err
+}
+
+// end ends the box, if it still runs. It may be called more than once.
+func (g *begun) end() {
+	if g.ended() {
+		return
+	}
+	g.life.end()
+	if g.cmd != nil && g.cmd.Process != nil && g.cmd.ProcessState == nil {
+		_ = g.cmd.Wait() // it was ended
+	}
+	for _, f := range []*os.File{g.control, g.theirs, g.plan, g.from} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	g.done()
+	g.control = nil
+}
+
+func (g *begun) ended() bool { return g.control == nil }
+
+// start starts the helper, or takes the one that has been begun, and waits for the
+// end of the box.
+func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
+	p := b.grouped(ungrouped)
+	g := b.early
+	b.early = nil
+	if g == nil {
+		var err error
+		if g, err = b.begin(p); err != nil {
+			return Outcome{}, err
+		}
+		g.start()
+		if g.err == nil {
+			err := g.give(p.Encode())
+			if err == nil {
+				err = g.give(plan.EncodeHidden(nil))
+			}
+			if err != nil {
+				g.end()
+				return Outcome{}, &RefusedError{Reason: err.Error()}
+			}
+		}
+	}
+	defer g.end()
+	if g.err != nil && b.group != nil {
 		// It may be the group: some containers permit no call that starts in one.
 		b.group.end()
 		b.group = nil
 		return b.start(ungrouped)
 	}
-	if err != nil {
-		return Outcome{}, cannotStart(b.helper, err)
+	if g.err != nil {
+		return Outcome{}, cannotStart(b.helper, g.err)
 	}
+	return b.wait(g, p)
+}
+
+// wait waits for the end of a box whose helper has got its plan.
+func (b *launch) wait(g *begun, p *plan.Plan) (Outcome, error) {
+	passed := hear()
+	defer passed.stop()
 	if b.request.Started != nil {
-		if err := b.request.Started(cmd.Process.Pid, p.Level); err != nil {
-			life.end()
-			_ = cmd.Wait()
+		if err := b.request.Started(g.cmd.Process.Pid, p.Level); err != nil {
 			return Outcome{}, &RefusedError{Reason: err.Error()}
 		}
 	}
-	passed.to(life, p.Terminal)
+	passed.to(g.life, p.Terminal)
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
-	report, sockets, err := converse(ours, p, b.request, &served)
+	report, sockets, err := converse(g.control, p, b.request, &served)
 	for _, s := range sockets {
 		defer s.Close()
 	}
 	if err != nil {
-		life.end()
+		g.life.end()
 	}
 	var late atomic.Bool
 	if b.wall > 0 {
 		limit := time.AfterFunc(b.wall, func() {
 			late.Store(true)
-			life.end()
+			g.life.end()
 		})
 		defer limit.Stop()
 	}
-	waited := cmd.Wait()
+	waited := g.cmd.Wait()
 	if p.Terminal {
-		giveBack(b.streams.In, terminal)
+		giveBack(b.streams.In, g.terminal)
 	}
-	out := Outcome{Report: report, Code: exitCode(cmd.ProcessState), Late: late.Load()}
+	out := Outcome{Report: report, Code: exitCode(g.cmd.ProcessState), Late: late.Load()}
 	switch {
 	case report.Error != "":
 		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, namespaces: report.Namespaces}

@@ -61,22 +61,32 @@ func isTerminal(f *os.File) bool {
 // compare finds what a command has changed that it should not have, and puts
 // aside what it has planted.
 func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
-	after := lookAgain(append(s.watched, p.Guarded...))
+	var found seen
+	var searching error
+	searched := make(chan struct{})
+	go func() {
+		defer close(searched)
+		found, searching = s.search(p.Write, true)
+	}()
+	after := lookAgain(append(s.watched, p.Guarded...), before)
+	<-searched
 	var out []Change
 	var failed []error
 	var gone []string // put aside, with all in them
+	moved := false
 	for _, name := range before.changes(after) {
 		if covered(name, gone) {
 			continue
 		}
-		if _, still := after[name]; !still && slices.Contains(s.missing, name) {
-			continue // the empty folder in the place of a missing name
+		if _, still := after.files[name]; !still && (slices.Contains(s.missing, name) || before.files[name] == placeDigest) {
+			continue // what stood in the place of a missing name, of this box or of another one
 		}
 		c := Change{Path: name}
 		if slices.Contains(s.watched, name) {
 			// Nothing was mounted there, so that it is the box's work.
 			var err error
-			if c.Aside, err = restore(name, before[name], after); err != nil {
+			moved = true
+			if c.Aside, err = restore(name, before.files[name], after); err != nil {
 				failed = append(failed, err)
 			}
 			if c.Aside != "" {
@@ -85,17 +95,20 @@ func (s *resolver) compare(p *plan.Plan, before snapshot) ([]Change, error) {
 		}
 		out = append(out, c)
 	}
-	found, err := s.search(p.Write, true)
+	if moved {
+		// What was found may be elsewhere now, and something else in its place.
+		found, searching = s.search(p.Write, true)
+	}
 	more, planting := planted(found.dirs, before, p.Guarded)
-	return append(out, more...), errors.Join(append(failed, err, planting)...)
+	return append(out, more...), errors.Join(append(failed, searching, planting)...)
 }
 
 // manyNamed are the files of a snapshot that have other names: those may be where
 // the box can write, so that a change can be its work.
 func manyNamed(s snapshot) (names []string) {
-	for name := range s {
+	for name, digest := range s.files {
 		st, err := os.Lstat(name)
-		if err != nil || !st.Mode().IsRegular() {
+		if err != nil || !st.Mode().IsRegular() || digest == placeDigest {
 			continue
 		}
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Nlink > 1 {
@@ -108,7 +121,7 @@ func manyNamed(s snapshot) (names []string) {
 // restore puts aside what stands in the place of a watched name, and makes the
 // link again that was there.
 func restore(name, was string, after snapshot) (aside string, err error) {
-	if _, there := after[name]; there {
+	if _, there := after.files[name]; there {
 		if aside, err = putAside(name); err != nil {
 			return "", err
 		}

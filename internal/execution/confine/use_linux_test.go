@@ -362,9 +362,7 @@ func TestPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := filepath.Join(b.workspace, ".idea", "mine")
-	if err := os.WriteFile(mine, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	b.outside("rm .idea; mkdir .idea; : > .idea/mine")
 	if _, err := next.WriteString("\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +418,7 @@ func TestConcurrent(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 3 {
-				output, out, err := b.run("for i in 1 2 3; do mkdir .idea 2>/dev/null && echo planted; : > .mcp.json && echo planted; done")
+				output, out, err := b.run("for i in 1 2 3; do mkdir .idea 2>/dev/null && echo planted; (: > .mcp.json) && echo planted; mkdir -p .github/workflows && echo planted; rm -f .envrc && echo planted; mv .vscode x && echo planted; : > y; mv -f y .husky && echo planted; ln .ci z && echo planted; done; rm -f y; false")
 				if err != nil || out.Code == 0 || strings.Contains(output, "planted") {
 					t.Errorf("%v, exit code %d: %s", err, out.Code, output)
 				}
@@ -456,13 +454,15 @@ func TestLeftPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outer, inner := filepath.Join(dir, ".github"), filepath.Join(dir, ".github/workflows")
+	// Folders, since one lies in the other.
+	outer, inner := filepath.Join(dir, "hooks"), filepath.Join(dir, "hooks/info")
+	folders := map[string]bool{outer: true, inner: true}
 	start := func(missing, there []string) *held {
 		h, err := hold()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.place(missing, there); err != nil {
+		if err := h.place(missing, folders, there, ""); err != nil {
 			t.Fatal(err)
 		}
 		return h
@@ -479,6 +479,19 @@ func TestLeftPlaces(t *testing.T) {
 	is("a box was killed", outer, true)
 	start(nil, nil).release()
 	is("another one has run", outer, false)
+
+	names := []string{filepath.Join(dir, ".mcp.json"), filepath.Join(dir, ".vscode"), filepath.Join(dir, "config.worktree")}
+	folders[names[2]] = true // as far as it is git's
+	killed = start(names, nil)
+	killed.list.Close()
+	killed.gate.Close()
+	for _, name := range names {
+		is("a box was killed", name, true)
+	}
+	start(nil, nil).release()
+	for _, name := range names {
+		is("another one has run", name, false)
+	}
 
 	first := start([]string{outer}, nil)
 	second := start([]string{inner}, []string{outer})

@@ -21,7 +21,7 @@ import (
 
 // The descriptors that the starter hands to the helper.
 const (
-	planFD    = 3 // the plan, encoded
+	planFD    = 3 // a pipe with the plan, and with what else is hidden
 	controlFD = 4 // a connected SOCK_SEQPACKET socket
 )
 
@@ -56,10 +56,11 @@ func Main() int {
 // carryOut is Main, on a thread of its own.
 func carryOut() int {
 	control := &control{fd: controlFD}
-	p, err := plan.Decode(os.NewFile(planFD, "plan"))
+	from := os.NewFile(planFD, "plan")
+	p, err := plan.Decode(from)
 	if err == nil {
 		var code int
-		if code, err = start(p, control); err == nil {
+		if code, err = start(p, from, control); err == nil {
 			return code
 		}
 	}
@@ -67,9 +68,20 @@ func carryOut() int {
 	return failed
 }
 
-// start builds the box, starts the command and returns its exit code.
-func start(p *plan.Plan, control *control) (int, error) {
-	unix.Close(planFD)
+// hideMore adds to what is hidden by the plan what the starter has still looked
+// for. It waits for it.
+func hideMore(p *plan.Plan, from *os.File) error {
+	names, err := plan.DecodeHidden(from)
+	if err != nil {
+		return err
+	}
+	p.Hidden = append(p.Hidden, names...)
+	return from.Close()
+}
+
+// start builds the box, starts the command and returns its exit code. The rest of
+// the plan is read where it is needed first.
+func start(p *plan.Plan, from *os.File, control *control) (int, error) {
 	program, err := options(p)
 	if err != nil {
 		return 0, err
@@ -86,6 +98,11 @@ func start(p *plan.Plan, control *control) (int, error) {
 		}
 	}
 	report := plan.Report{Level: p.Level, Landlock: abi, Filter: program.Hash()}
+	if p.Level != plan.Full {
+		if err := hideMore(p, from); err != nil {
+			return 0, err
+		}
+	}
 	switch p.Level {
 	case plan.Reduced:
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -105,7 +122,7 @@ func start(p *plan.Plan, control *control) (int, error) {
 				return 0, &stepError{step: "hide the control group of the box", err: err}
 			}
 		}
-		if err := buildRoot(p); err != nil {
+		if err := buildRoot(p, from); err != nil {
 			return 0, err
 		}
 		if err := unix.Sethostname([]byte(p.Host)); err != nil {
@@ -185,13 +202,16 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	if err != nil {
 		return 0, commandError(p, err)
 	}
-	control.started()
-	over := follow(p, signals)
 	ended := make(chan result, 1)
 	go func() {
 		code, err := collect(pid)
+		if err == nil && p.Level.Whole() {
+			os.Exit(code) // and with it the box: the other thread is not waited for
+		}
 		ended <- result{code, err}
 	}()
+	control.started()
+	over := follow(p, signals)
 	// Signals are passed on from this thread, which the command was started from:
 	// each thread went under Landlock by itself, and may send none to what another
 	// one started (landlock(7), LANDLOCK_SCOPE_SIGNAL).

@@ -19,8 +19,17 @@ const (
 	writable = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// stage is where the new root is put together.
-const stage = "/tmp"
+// stage is where the new root is put together, beside what is shown in more than
+// one place of it: mounts of that are made by a copy, which is read-only as it is.
+const (
+	stage      = "/tmp"
+	nullFile   = stage + "/null"   // the null device
+	emptyFile  = stage + "/empty"  // a file that holds nothing
+	emptyDir   = stage + "/closed" // a folder that nobody may enter
+	ownDir     = stage + "/own"    // the folders that belong to the box alone
+	deviceDir  = stage + "/dev"    // the machine's devices
+	processDir = stage + "/proc"   // the processes of the box, read-only
+)
 
 // builder puts the root of a box together. All steps go through it, so that
 // the first error ends them.
@@ -28,16 +37,24 @@ type builder struct {
 	plan *plan.Plan
 	root int // descriptor of the new root, or -1
 	err  error
+
+	folder string // what is guarded lies in few folders: the one that is open
+	open   int    // its descriptor, or -1
+	typed  bool   // see typed
 }
 
-// buildRoot replaces the file tree by the plan's. It runs as the first process
-// of new user, mount and process namespaces.
-func buildRoot(p *plan.Plan) error {
-	b := &builder{plan: p, root: -1}
-	defer func() { unix.Close(b.root) }()
+// buildRoot replaces the file tree by the plan's, and reads its rest. It runs as
+// the first process of new user, mount and process namespaces.
+func buildRoot(p *plan.Plan, from *os.File) error {
+	b := &builder{plan: p, root: -1, open: -1}
+	defer func() {
+		unix.Close(b.root)
+		unix.Close(b.open)
+	}()
 	b.mounting("keep mounts from leaving the box", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	sources := b.sources()
 	b.tmpfs(stage, "mode=755,size=4m") // room for what is made here
+	b.common(sources.devices)
 	const root = stage + "/root"
 	b.mkdir(root, 0o755)
 	// What is listed may lie in a folder that is private, so that comes first.
@@ -53,7 +70,7 @@ func buildRoot(p *plan.Plan) error {
 	if p.Root == plan.HostView {
 		b.private(root)
 	}
-	b.devices(root, sources.devices)
+	b.devices(root)
 	b.proc(root)
 	for _, s := range sources.write {
 		b.place(root, s)
@@ -65,6 +82,9 @@ func buildRoot(p *plan.Plan) error {
 	b.hosts(root)
 	b.resolver(root)
 	b.trust(root)
+	if b.err == nil {
+		b.err = hideMore(p, from)
+	}
 	b.hide(root)
 	if b.err != nil {
 		return b.err
@@ -120,7 +140,7 @@ type tree struct {
 
 type sources struct {
 	read, write []tree
-	devices     []tree
+	devices     tree
 	home, cache tree
 }
 
@@ -144,10 +164,56 @@ func (b *builder) sources() (s sources) {
 		s.cache = b.clone(b.plan.Cache, writable, false)
 		s.cache.path = path.Join(b.plan.Home, ".cache")
 	}
-	for _, name := range plan.Devices() {
-		s.devices = append(s.devices, b.clone("/dev/"+name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, false))
-	}
+	s.devices = b.clone("/dev", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, true)
 	return s
+}
+
+// common puts on the stage what is shown in more than one place.
+func (b *builder) common(devices tree) {
+	b.file(nullFile, 0o644)
+	b.file(emptyFile, 0o444)
+	for _, name := range [...]string{emptyDir, deviceDir, processDir, ownDir} {
+		if b.err == nil {
+			b.do("make "+name, unix.Mkdir(name, 0))
+		}
+	}
+	b.tmpfs(ownDir, "mode=755"+b.size())
+	b.stand(devices, deviceDir)
+	b.stand(b.clone(deviceDir+"/null", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, false), nullFile)
+	b.stand(b.clone(emptyFile, readOnly, false), emptyFile)
+	b.stand(b.clone(emptyDir, readOnly, false), emptyDir)
+}
+
+// stand puts a mount at a path of the stage and closes it.
+func (b *builder) stand(t tree, name string) {
+	if b.err != nil {
+		return
+	}
+	defer unix.Close(t.fd)
+	b.do("place "+name, unix.MoveMount(t.fd, "", unix.AT_FDCWD, name, unix.MOVE_MOUNT_F_EMPTY_PATH))
+}
+
+// file makes an empty file in a folder of the box.
+func (b *builder) file(name string, mode uint32) {
+	if b.err == nil {
+		b.do("make "+name, unix.Mknod(name, unix.S_IFREG|mode, 0))
+	}
+}
+
+// bind shows a path of the stage in a folder of the box's own, in which nobody
+// else can have changed anything.
+func (b *builder) bind(from, to string) {
+	if b.err == nil {
+		b.do("place "+to, unix.Mount(from, to, "", unix.MS_BIND, ""))
+	}
+}
+
+// cover shows a path of the stage in place of what is open.
+func (b *builder) cover(to int, name, from string) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if b.do("take "+from, err) {
+		b.attachTo(to, tree{path: name, fd: fd}, name)
+	}
 }
 
 // clone takes a path as a mount with the attributes. The path is opened without
@@ -190,12 +256,21 @@ func (b *builder) attach(root string, t tree, name string) {
 	if b.err != nil {
 		return
 	}
-	defer unix.Close(t.fd)
 	to, err := b.beneath(root, name)
 	if !b.do("find "+name, err) {
+		unix.Close(t.fd)
 		return
 	}
 	defer unix.Close(to)
+	b.attachTo(to, t, name)
+}
+
+// attachTo puts a mount on what is open, and closes the mount.
+func (b *builder) attachTo(to int, t tree, name string) {
+	if b.err != nil {
+		return
+	}
+	defer unix.Close(t.fd)
 	b.do("place "+name, unix.MoveMount(t.fd, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
 
@@ -245,16 +320,14 @@ func (b *builder) mountPoint(root, name string, dir bool) {
 		return
 	}
 	b.mkdir(path.Dir(root+name), 0o755)
-	f, err := os.OpenFile(root+name, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o644)
-	if b.do("make "+name, err) {
-		f.Close()
-	}
+	b.file(root+name, 0o644)
 }
 
-func (b *builder) mkdir(name string, mode os.FileMode) {
-	if b.err == nil {
-		b.do("make "+name, os.MkdirAll(name, mode))
+func (b *builder) mkdir(name string, mode uint32) {
+	if b.err != nil || unix.Mkdir(name, mode) == nil {
+		return
 	}
+	b.do("make "+name, os.MkdirAll(name, os.FileMode(mode)))
 }
 
 func (b *builder) tmpfs(name, options string) {
@@ -273,19 +346,29 @@ func (b *builder) links(root string) {
 	}
 }
 
-// private makes the folders that belong to the box alone.
+// private makes the folders that belong to the box alone. They are in one piece of
+// memory, and so are the devices, and all bounded together.
 func (b *builder) private(root string) {
-	for _, name := range []string{"/tmp", "/var/tmp", "/run", "/dev"} {
-		mode := "mode=1777"
+	for _, name := range [...]string{"/tmp", "/var/tmp", "/run", "/dev"} {
+		mode := uint32(0o777 | unix.S_ISVTX)
 		if name == "/dev" {
 			// A sticky folder that everybody may write to keeps others from
 			// opening its devices with O_CREAT (proc(5), protected_regular).
-			mode = "mode=755"
+			mode = 0o755
 		}
 		if b.plan.Root == plan.Listed {
 			b.mkdir(root+name, 0o755)
 		}
-		b.tmpfs(root+name, mode+b.size())
+		b.own(root+name, strings.ReplaceAll(name[1:], "/", "-"), mode)
+	}
+}
+
+// own shows a folder that belongs to the box alone.
+func (b *builder) own(at, name string, mode uint32) {
+	from := ownDir + "/" + name
+	if b.err == nil && b.do("make "+from, unix.Mkdir(from, mode)) {
+		b.do("make "+from, unix.Chmod(from, mode)) // whatever the mask is
+		b.bind(from, at)
 	}
 }
 
@@ -297,14 +380,14 @@ func (b *builder) size() string {
 	return ""
 }
 
-func (b *builder) devices(root string, trees []tree) {
-	for _, t := range trees {
-		b.mountPoint(root, t.path, false)
-		b.attach(root, t, t.path)
+func (b *builder) devices(root string) {
+	for _, name := range plan.Devices() {
+		b.file(root+"/dev/"+name, 0o644)
+		b.bind(deviceDir+"/"+name, root+"/dev/"+name)
 	}
 	b.mkdir(root+"/dev/shm", 0o755)
 	b.mkdir(root+"/dev/pts", 0o755)
-	b.tmpfs(root+"/dev/shm", "mode=1777")
+	b.own(root+"/dev/shm", "shm", 0o777|unix.S_ISVTX)
 	if b.err != nil {
 		return
 	}
@@ -333,26 +416,26 @@ func (b *builder) proc(root string) {
 		}
 		return
 	}
+	within := root + "/proc/"
 	for _, name := range plan.Closed() {
-		if fd, err := b.beneath(root, "/proc/"+name); err == nil {
-			unix.Close(fd)
-			b.empty(root, "/proc/"+name)
-		}
+		b.ifThere(nullFile, within+name)
 	}
 	if os.Getuid() == 0 {
-		b.rootsOwn(root + "/proc")
+		b.rootsOwn(within)
 	}
+	b.stand(b.clone(root+"/proc", readOnly, false), processDir)
 	for _, name := range plan.Quiet() {
-		fd, err := b.beneath(root, "/proc/"+name)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if !b.do("find /proc/"+name, err) {
-			return
-		}
-		t := b.cloneFD(fd, "/proc/"+name, false, readOnly, true)
-		unix.Close(fd)
-		b.attach(root, t, "/proc/"+name)
+		b.ifThere(processDir+"/"+name, within+name)
+	}
+}
+
+// ifThere is bind for what not every kernel has.
+func (b *builder) ifThere(from, to string) {
+	if b.err != nil {
+		return
+	}
+	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); !errors.Is(err, unix.ENOENT) {
+		b.do("place "+to, err)
 	}
 }
 
@@ -363,9 +446,12 @@ func (b *builder) rootsOwn(proc string) {
 		return
 	}
 	for _, e := range entries {
+		if !e.Type().IsRegular() || slices.Contains(plan.Closed(), e.Name()) {
+			continue
+		}
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 && !slices.Contains(plan.Closed(), e.Name()) {
-			b.empty(strings.TrimSuffix(proc, "/proc"), "/proc/"+e.Name())
+		if err == nil && info.Mode().Perm()&0o004 == 0 {
+			b.bind(nullFile, proc+e.Name())
 		}
 	}
 }
@@ -444,7 +530,7 @@ func (b *builder) home(root string, kept tree) {
 		}
 	}
 	b.mkdir(root+b.plan.Home, 0o755)
-	b.tmpfs(root+b.plan.Home, "mode=700"+b.size())
+	b.own(root+b.plan.Home, "home", 0o700)
 }
 
 // pin mounts every folder on itself that may not be renamed, the writable
@@ -455,18 +541,77 @@ func (b *builder) pin(root string, trees []tree) {
 	tops := make([]tree, 0, len(trees))
 	for _, t := range trees {
 		if b.pinned(t.path) {
-			tops = append(tops, b.again(root, t.path, 0))
+			tops = append(tops, b.again(root, t.path))
 		}
 	}
 	for _, name := range b.plan.Pinned {
-		b.attach(root, b.again(root, name, 0), name)
+		b.attach(root, b.again(root, name), name)
 	}
 	for _, t := range tops {
 		b.attach(root, t, t.path)
 	}
 	for _, name := range b.plan.Guarded {
-		b.attach(root, b.again(root, name, readOnly), name)
+		b.guard(root, name)
 	}
+}
+
+// guard keeps a path from being written. A socket stands in the place of a name
+// that is missing, and is covered by an empty file, which can be read and copied.
+// Git asks the folder what is in it, and still sees no file.
+func (b *builder) guard(root, name string) {
+	if b.err != nil || !b.enter(root, path.Dir(name)) {
+		return
+	}
+	base := path.Base(name)
+	var st unix.Stat_t
+	if !b.do("look at "+name, unix.Fstatat(b.open, base, &st, unix.AT_SYMLINK_NOFOLLOW)) {
+		return
+	}
+	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
+	var fd int
+	var err error
+	if st.Mode&unix.S_IFMT == unix.S_IFSOCK && b.typed {
+		fd, err = unix.OpenTree(unix.AT_FDCWD, emptyFile, flags)
+	} else {
+		fd, err = unix.OpenTree(b.open, base, flags|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil {
+			err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: readOnly})
+		}
+	}
+	if b.do("take "+name, err) {
+		b.do("place "+name, unix.MoveMount(fd, "", b.open, base, unix.MOVE_MOUNT_F_EMPTY_PATH))
+	}
+	if fd >= 0 {
+		unix.Close(fd)
+	}
+}
+
+// enter opens a folder of the new root, unless it is the one that is open.
+func (b *builder) enter(root, name string) bool {
+	if b.open >= 0 && b.folder == name {
+		return true
+	}
+	fd, err := b.beneath(root, name)
+	if !b.do("find "+name, err) {
+		return false
+	}
+	unix.Close(b.open)
+	b.folder, b.open, b.typed = name, fd, typed(fd)
+	return true
+}
+
+// typed reports whether a folder tells of what kind its entries are, by the file
+// system. On others git would ask the empty file itself.
+func typed(fd int) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch st.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true
+	}
+	return false
 }
 
 // pinned reports whether something below a tree is pinned.
@@ -480,7 +625,7 @@ func (b *builder) pinned(name string) bool {
 }
 
 // again takes a part of the new root as a mount.
-func (b *builder) again(root, name string, attributes uint64) tree {
+func (b *builder) again(root, name string) tree {
 	if b.err != nil {
 		return tree{path: name, fd: -1}
 	}
@@ -489,7 +634,7 @@ func (b *builder) again(root, name string, attributes uint64) tree {
 		return tree{path: name, fd: -1}
 	}
 	defer unix.Close(fd)
-	return b.cloneFD(fd, name, false, attributes, true)
+	return b.cloneFD(fd, name, false, 0, true)
 }
 
 // hide covers what is hidden: a folder by one that nobody may enter, anything
@@ -507,29 +652,13 @@ func (b *builder) hide(root string) {
 			return
 		}
 		var st unix.Stat_t
-		err = unix.Fstat(fd, &st)
+		if b.do("look at "+name, unix.Fstat(fd, &st)) {
+			with := nullFile
+			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				with = emptyDir
+			}
+			b.cover(fd, name, with)
+		}
 		unix.Close(fd)
-		if !b.do("look at "+name, err) {
-			return
-		}
-		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			b.do("hide "+name, unix.Mount("tmpfs", root+name, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY, "size=4k,mode=000"))
-			continue
-		}
-		b.empty(root, name)
 	}
-}
-
-// empty covers a file by the null device.
-func (b *builder) empty(root, name string) {
-	if b.err != nil {
-		return
-	}
-	null, err := b.beneath(root, "/dev/null")
-	if !b.do("find /dev/null", err) {
-		return
-	}
-	t := b.cloneFD(null, name, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, false)
-	unix.Close(null)
-	b.attach(root, t, name)
 }

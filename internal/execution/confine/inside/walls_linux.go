@@ -244,19 +244,15 @@ func restrict(p *plan.Plan, self int) error {
 		return err
 	}
 	var rules []landlock.Rule
-	existing := func(names []string) (out []string) {
-		for _, name := range names {
-			if _, err := os.Stat(name); err == nil {
-				out = append(out, name)
-			}
-		}
-		return out
-	}
+	// split drops what is not there.
 	split := func(names []string) (files, dirs []string) {
-		for _, name := range existing(names) {
-			if st, err := os.Stat(name); err == nil && st.IsDir() {
+		for _, name := range names {
+			var st unix.Stat_t
+			switch err := unix.Stat(name, &st); {
+			case err != nil:
+			case st.Mode&unix.S_IFMT == unix.S_IFDIR:
 				dirs = append(dirs, name)
-			} else {
+			default:
 				files = append(files, name)
 			}
 		}
@@ -291,10 +287,11 @@ func restrict(p *plan.Plan, self int) error {
 		temporary = append(temporary, p.Private)
 	}
 	files, dirs := split(p.Write)
+	_, temporary = split(temporary)
+	devices, _ := split([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
 	rules = append(rules,
 		landlock.RWDirs(dirs...).WithRefer(), landlock.RWFiles(files...),
-		landlock.RWDirs(existing(temporary)...).WithRefer().WithIoctlDev(),
-		landlock.RWFiles(existing([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})...).WithIoctlDev())
+		landlock.RWDirs(temporary...).WithRefer().WithIoctlDev(), landlock.RWFiles(devices...).WithIoctlDev())
 	if self >= 0 {
 		rules = append(rules, landlock.ROFiles(selfPath(self)))
 	}
