@@ -191,7 +191,7 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
 	orders := make(chan os.Signal, 1) // the last one counts, and all are repeated
-	if p.Level != plan.Reduced { // there, everybody would be all of the user's
+	if p.Level != plan.Reduced {      // there, everybody would be all of the user's
 		signal.Notify(orders, syscall.Signal(plan.StopSignal), syscall.Signal(plan.ContinueSignal))
 		name(plan.ListensName)
 	}
