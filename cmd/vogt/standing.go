@@ -457,7 +457,9 @@ func (e *env) testStanding(ctx context.Context, who, confined, workspace string,
 	defer bound.Close()
 	facts := bound.Context()
 	req := grant.Request{Host: host, Command: facts.Argv, Context: &facts}
-	facts.Links = e.links(req)
+	if facts.Links, err = e.links(req); err != nil {
+		return err
+	}
 	c, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -506,11 +508,12 @@ func (e *env) testStanding(ctx context.Context, who, confined, workspace string,
 const maxLinks = 256
 
 // links are the paths of a command that lead elsewhere on this machine. Where
-// something is missing, what it would be made in is looked at.
-func (e *env) links(req grant.Request) map[string]string {
+// something is missing, what it would be made in is looked at. Of too many paths
+// the rest leads nowhere known, which no pattern covers.
+func (e *env) links(req grant.Request) (map[string]string, error) {
 	rd, err := e.reader()
 	if err != nil {
-		return nil // the authority reads, too, and covers nothing of what cannot be read
+		return nil, err
 	}
 	at := reading.Place{Home: e.getenv("HOME")}
 	if c := req.Context.Cwd; c != nil && c.Path != nil {
@@ -518,20 +521,21 @@ func (e *env) links(req grant.Request) map[string]string {
 	}
 	r, err := rd.Argv(req.Command, req.Context.Executable, at)
 	if err != nil || r.Effects.Has(detail.Opaque) {
-		return nil
+		return nil, nil // the authority reads the same, and covers nothing of it by its paths
 	}
 	var out map[string]string
 	n := 0
 	for _, call := range r.Calls {
 		for _, list := range [][]string{call.Paths.Reads, call.Paths.Writes, call.Paths.Deletes, {call.Cwd}} {
 			for _, name := range list {
-				if n++; n > maxLinks {
-					return out
-				}
 				if !filepath.IsAbs(name) {
 					continue
 				}
-				if target := resolved(name); target != name {
+				target := ""
+				if n++; n <= maxLinks {
+					target = resolved(name)
+				}
+				if target != name {
 					if out == nil {
 						out = make(map[string]string)
 					}
@@ -540,7 +544,7 @@ func (e *env) links(req grant.Request) map[string]string {
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // resolved follows the links of a path as far as it exists.
@@ -555,7 +559,7 @@ func resolved(name string) string {
 			return "" // leads nowhere, or in a circle: within no pattern
 		}
 		if at == filepath.Dir(at) || !errors.Is(err, os.ErrNotExist) {
-			return name
+			return "" // it cannot be looked at
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}

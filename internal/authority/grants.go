@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -362,6 +363,9 @@ func reuseKey(g grant.Grant) []byte {
 	}
 	if c := g.Request.Context; c != nil {
 		fmt.Fprintf(h, "%d:%s", len(c.AdapterDig), c.AdapterDig)
+		for _, name := range slices.Sorted(maps.Keys(c.Links)) {
+			fmt.Fprintf(h, "%q>%q", name, c.Links[name])
+		}
 	}
 	return h.Sum(nil)
 }

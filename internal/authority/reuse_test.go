@@ -56,6 +56,7 @@ func differences() map[string]func(*grant.Request) {
 		"host":              func(r *grant.Request) { r.Host = "other" },
 		"audience":          func(r *grant.Request) { r.Audience = "claude-code" },
 		"no details":        func(r *grant.Request) { r.Details = nil },
+		"a link":            func(r *grant.Request) { r.Context.Links = map[string]string{"/src/a": "/etc/a"} },
 		"details": func(r *grant.Request) {
 			r.Details[0].Chain[0].Selector = map[string]string{"name": "upstream"}
 			r.Details[0].Permission = r.Details[0].CanonicalPermission()

@@ -58,8 +58,9 @@ type Door struct {
 	Ledger    Ledger
 	Executor  Executor
 	Now       func() time.Time
-	// Links, when set, says which paths of a command lead elsewhere here.
-	Links func(grant.Request) map[string]string
+	// Links, when set, says which paths of a command lead elsewhere here. If it
+	// cannot, nobody is asked: a pattern could cover what it does not mean.
+	Links func(grant.Request) (map[string]string, error)
 	// Announce, when set, is called once before a wait for a person begins.
 	Announce func(api.Grant)
 	// Covered, when set, is called when a standing grant has allowed the request.
@@ -116,7 +117,9 @@ func Run(ctx context.Context, door Door, ask Asking) (Result, error) {
 	defer bound.Close()
 	req := ask.request(bound.Context())
 	if door.Links != nil {
-		req.Context.Links = door.Links(req)
+		if req.Context.Links, err = door.Links(req); err != nil {
+			return Result{}, err
+		}
 	}
 	g, err := door.obtain(ctx, req, ask.Grant)
 	if err != nil {
