@@ -206,7 +206,10 @@ type Receipt struct {
 	Record     int64               `json:"record"`             // index of the decision in the log
 	Checkpoint string              `json:"checkpoint"`         // signed note text
 	Proof      json.RawMessage     `json:"proof,omitempty"`    // inclusion proof; only from /receipt
-	Standing   string              `json:"decided_by_standing_grant,omitempty"`
+	// Standing is the standing grant that decided, StandingRecord the index of
+	// its signature in the log.
+	Standing       string `json:"decided_by_standing_grant,omitempty"`
+	StandingRecord int64  `json:"standing_record,omitempty"`
 }
 
 // Batch is the body of POST /api/grants/batch.

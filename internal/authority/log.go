@@ -131,6 +131,8 @@ type trustRecord struct {
 	Strength  grant.Strength    `json:"strength,omitempty"`
 	Digest    *statement.Digest `json:"digest,omitempty"`
 	Evidence  json.RawMessage   `json:"evidence,omitempty"`
+	// Statement is what was signed, of a change that a person confirmed.
+	Statement json.RawMessage `json:"statement,omitempty"`
 	// DormantUntil is set for what takes effect only later, Unix ms.
 	DormantUntil int64 `json:"dormant_until,omitempty"`
 }
@@ -574,10 +576,18 @@ func (a *Authority) receiptOf(tx store.Tx, g grant.Grant, index int64) (*api.Rec
 	if err != nil {
 		return nil, err
 	}
-	return &api.Receipt{
+	r := &api.Receipt{
 		GrantID: g.ID, Statement: s, Digest: d.Digest, DecidedBy: d.By, DecidedAt: d.At.Seconds(),
 		Strength: d.Strength, Evidence: d.Evidence, Record: index, Standing: d.Standing,
-	}, nil
+	}
+	if d.Standing != "" {
+		s, err := store.StandingByID(tx, d.Standing)
+		if err != nil {
+			return nil, err
+		}
+		r.StandingRecord = s.Record
+	}
+	return r, nil
 }
 
 // decidedStatement is the statement as the log's record of the decision holds

@@ -345,12 +345,20 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	if err := json.Unmarshal([]byte(tr.Params), &params); err != nil {
 		return "", err
 	}
-	if s := t.a.trustStatement(tr, params, by.Principal.Email); s.Digest() != digest {
-		return "", checkedDigest(&digest, s.Digest())
+	signed := t.a.trustStatement(tr, params, by.Principal.Email)
+	if signed.Digest() != digest {
+		return "", checkedDigest(&digest, signed.Digest())
+	}
+	statement, err := json.Marshal(signed)
+	if err != nil {
+		return "", err
 	}
 	result, subject, err := t.change(by.Principal, tr.Operation, params, proof.strength)
 	if err != nil {
 		return "", err
+	}
+	if result.Standing != nil {
+		params["id"] = result.Standing.ID // what is signed has no name before
 	}
 	fault.Point("authority.confirm")
 	encoded, err := json.Marshal(result)
@@ -364,7 +372,7 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	}
 	_, err = t.record(recordTrust, "", subject, trustRecord{
 		Operation: tr.Operation, By: by.Principal.Email, Subject: subject, Params: params,
-		Strength: proof.strength, Digest: &digest, Evidence: proof.evidence,
+		Strength: proof.strength, Digest: &digest, Evidence: proof.evidence, Statement: statement,
 	})
 	return result.Link, err
 }

@@ -169,8 +169,7 @@ func (c *Client) verifyEvidence(ctx context.Context, p *Proof) error {
 	r := p.Receipt
 	switch {
 	case r.Standing != "":
-		p.Trusted = append(p.Trusted, "the standing grant "+r.Standing+" of "+r.DecidedBy+" decided; that it covers this is the authority's word")
-		return nil
+		return c.verifyStanding(ctx, p)
 	case p.Answer == "denied":
 		p.Trusted = append(p.Trusted, "a no needs no proof: that "+r.DecidedBy+" said it is the authority's word")
 		return nil
@@ -190,6 +189,53 @@ func (c *Client) verifyEvidence(ctx context.Context, p *Proof) error {
 		return p.verifyPasskey(h.Pages)
 	}
 	return misfit("evidence", "the strength %.40q is unknown", r.Strength)
+}
+
+// verifyStanding verifies that the person has signed the standing grant that
+// decided: its pattern stands in what was signed.
+func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
+	r := p.Receipt
+	after := r.StandingRecord - 1
+	page, err := c.Records(ctx, LogQuery{After: &after, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(page.Records) != 1 || page.Records[0].Index != r.StandingRecord {
+		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" has signed the standing grant "+r.Standing+" is the authority's word: it does not show record "+fmt.Sprint(r.StandingRecord))
+		return nil
+	}
+	var was struct {
+		Operation string              `json:"operation"`
+		By        string              `json:"by"`
+		Params    map[string]string   `json:"params"`
+		Strength  grant.Strength      `json:"strength"`
+		Digest    statement.Digest    `json:"digest"`
+		Evidence  json.RawMessage     `json:"evidence"`
+		Statement statement.Statement `json:"statement"`
+	}
+	if err := json.Unmarshal(page.Records[0].Body, &was); err != nil || page.Records[0].Type != "trust" || was.Operation != api.TrustStandingAdd {
+		return misfit("standing grant", "record %d signs none", r.StandingRecord)
+	}
+	s := was.Statement
+	switch {
+	case was.Params["id"] != r.Standing:
+		return misfit("standing grant", "record %d is of another one", r.StandingRecord)
+	case was.By != r.DecidedBy || was.Strength != r.Strength:
+		return misfit("standing grant", "record %d names another person or strength", r.StandingRecord)
+	case s.Digest() != was.Digest || s.Purpose != statement.Trust || s.Issuer != c.wire.base:
+		return misfit("standing grant", "the digest in record %d is not that of its statement", r.StandingRecord)
+	case len(s.Argv) == 0 || s.Argv[0] != api.TrustStandingAdd || !slices.Contains(s.Argv, "pattern="+was.Params["pattern"]):
+		return misfit("standing grant", "what was signed in record %d has another pattern", r.StandingRecord)
+	}
+	signed := Proof{Receipt: api.Receipt{Statement: s, Digest: was.Digest, DecidedBy: was.By, Strength: was.Strength, Evidence: was.Evidence}, Answer: "approved"}
+	if err := c.verifyEvidence(ctx, &signed); err != nil {
+		return err
+	}
+	p.Verified = append(p.Verified, "the standing grant "+r.Standing+" has its signature in record "+fmt.Sprint(r.StandingRecord)+":")
+	p.Verified = append(p.Verified, signed.Verified...)
+	p.Trusted = append(p.Trusted, signed.Trusted...)
+	p.Trusted = append(p.Trusted, "that its pattern covers this command, and that record "+fmt.Sprint(r.StandingRecord)+" is in the log, is the authority's word; vogt audit verify checks the latter")
+	return nil
 }
 
 // verifySSH verifies an SSHSIG signature, and that its key is one of the
