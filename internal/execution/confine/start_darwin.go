@@ -200,7 +200,7 @@ func under(p *plan.Plan, args []string, wall time.Duration, streams Streams) (Ou
 	if err := cmd.Start(); err != nil {
 		return Outcome{}, &RefusedError{Reason: fmt.Sprintf("%s cannot be started: %v", sandboxExec, err)}
 	}
-	passed.to(cmd.Process, p.Terminal)
+	defer passed.to(cmd.Process, p.Terminal)()
 	end := func() {
 		if p.Terminal {
 			_ = cmd.Process.Kill() // it has ended, if that fails

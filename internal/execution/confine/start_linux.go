@@ -44,6 +44,11 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	earlier := held.settle(r.Profile)
 	b := &launch{helper: helper, wall: time.Duration(r.Profile.Limits.Wall) * time.Second, streams: streams, request: r, group: held.group(r.Profile.Limits)}
 	defer func() { b.group.end() }()
+	defer func() {
+		if b.passed != nil {
+			b.passed.stop()
+		}
+	}()
 	if r.Level == "" || r.Level == plan.Full {
 		if b.early, err = b.begin(&plan.Plan{Level: plan.Full, Network: r.Profile.Network, Terminal: r.Terminal, Grouped: b.group != nil}); err != nil {
 			return Outcome{Earlier: earlier}, err
@@ -93,6 +98,7 @@ type launch struct {
 	request Request // whose listeners are served
 	group   *group  // or nil
 	early   *begun  // a helper that has got its plan already, or nil
+	passed  *signals
 }
 
 // prepared is a request that is resolved, and what its box will be compared with.
@@ -126,7 +132,10 @@ func (b *launch) prepare(held *held, early *begun) *prepared {
 			return err
 		},
 		func() (err error) { more, err = s.more(); return err },
-		func() error { return early.give(plan.EncodeHidden(more)) },
+		func() error {
+			b.hear() // the command may run from here on
+			return early.give(plan.EncodeHidden(more))
+		},
 	} {
 		if s.err = step(); s.err != nil {
 			return s
@@ -142,6 +151,13 @@ func (b *launch) grouped(p *plan.Plan) *plan.Plan {
 		return p
 	}
 	return b.group.grouped(p)
+}
+
+// hear keeps signals from ending this process while a box may run.
+func (b *launch) hear() {
+	if b.passed == nil {
+		b.passed = hear()
+	}
 }
 
 // reduced runs the command without namespaces, where there can be none.
@@ -278,6 +294,7 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 		if g, err = b.begin(p); err != nil {
 			return Outcome{}, err
 		}
+		b.hear()
 		g.start()
 		if g.err == nil {
 			err := g.give(p.Encode())
@@ -305,14 +322,12 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 
 // wait waits for the end of a box whose helper has got its plan.
 func (b *launch) wait(g *begun, p *plan.Plan) (Outcome, error) {
-	passed := hear()
-	defer passed.stop()
 	if b.request.Started != nil {
 		if err := b.request.Started(g.cmd.Process.Pid, p.Level); err != nil {
 			return Outcome{}, &RefusedError{Reason: err.Error()}
 		}
 	}
-	passed.to(g.life, p.Terminal)
+	defer b.passed.to(g.life, p.Terminal)()
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
 	report, sockets, err := converse(g.control, p, b.request, &served)

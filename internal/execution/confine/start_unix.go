@@ -133,29 +133,24 @@ func restore(name, was string, after snapshot) (aside string, err error) {
 }
 
 // signals are those that this process gets while a box runs.
-type signals struct {
-	got  chan os.Signal
-	done chan struct{}
-}
+type signals struct{ got chan os.Signal }
 
 // hear keeps signals from ending this process, until stop.
 func hear() *signals {
-	s := &signals{make(chan os.Signal, 32), make(chan struct{})}
+	s := &signals{make(chan os.Signal, 32)}
 	signal.Notify(s.got, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	return s
 }
 
-func (s *signals) stop() {
-	close(s.done)
-	signal.Stop(s.got)
-}
+func (s *signals) stop() { signal.Stop(s.got) }
 
 // signalled is a process, or who passes signals on to one.
 type signalled interface{ Signal(os.Signal) error }
 
-// to passes them on to a process. Those that a terminal sends to everybody at
-// it, the process has got itself.
-func (s *signals) to(p signalled, terminal bool) {
+// to passes them on to a process, until it is told that this one has ended. Those
+// that a terminal sends to everybody at it, the process has got itself.
+func (s *signals) to(p signalled, terminal bool) (ended func()) {
+	done := make(chan struct{})
 	go func() {
 		for {
 			select {
@@ -163,11 +158,12 @@ func (s *signals) to(p signalled, terminal bool) {
 				if !terminal || got != syscall.SIGINT && got != syscall.SIGQUIT {
 					_ = p.Signal(got) // it has ended, if that fails
 				}
-			case <-s.done:
+			case <-done:
 				return
 			}
 		}
 	}()
+	return func() { close(done) }
 }
 
 // exitCode is the code of an ended process as a shell gives it.

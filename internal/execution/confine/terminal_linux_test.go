@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -105,6 +107,43 @@ func (s *session) press(text, answer string) string {
 	return s.see(answer)
 }
 
+// halted waits until each shell of this name at the terminal has stopped. The shell
+// in front says so when its own child has; one that is slower, and reads, would take
+// what is typed next.
+func (s *session) halted(name string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		all, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var stopped, other int
+		for _, file := range all {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // it has ended
+			}
+			// PID (NAME) STATE PPID PGRP SESSION …
+			_, rest, _ := strings.Cut(string(text), " ("+name+") ")
+			fields := strings.Fields(rest)
+			if len(fields) < 4 || fields[3] != strconv.Itoa(s.cmd.Process.Pid) {
+				continue
+			}
+			if fields[0] == "T" {
+				stopped++
+			} else {
+				other++
+			}
+		}
+		if stopped > 0 && other == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d stopped, %d others", stopped, other)
+		}
+	}
+}
+
 // TestTerminal is at a terminal with job control, outside and in a box.
 func TestTerminal(t *testing.T) {
 	const interrupt, stop = "\x03", "\x1a"
@@ -129,6 +168,7 @@ func TestTerminal(t *testing.T) {
 	s.press(inBox+"sh -c 'echo u''p; read x; echo read $x; exit 3'\n", "up\r\n")
 	s.press(stop, "Stopped")
 	s.see("outer:")
+	s.halted("sh")
 	s.press("fg\n", "exit 3'\r\n")
 	s.press("this\n", "read this\r\n")
 	s.see("outer:")
@@ -140,6 +180,7 @@ func TestTerminal(t *testing.T) {
 	s.press("sh -c 'echo u''p; read x; echo read $x; exit 4'\n", "up\r\n")
 	s.press(stop, "Stopped")
 	s.see("inner:")
+	s.halted("sh")
 	s.press("jobs\n", "exit 4'\r\n")
 	s.press("fg\n", "exit 4'\r\n")
 	s.press("this\n", "read this\r\n")
