@@ -415,7 +415,6 @@ func startSSHD(t *testing.T, sshd, dir string) uint16 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
 	config := fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nPidFile none\nLogLevel ERROR\n",
 		filepath.Join(dir, "host"), filepath.Join(dir, "user.pub"))
 	file := filepath.Join(dir, "sshd_config")
@@ -424,7 +423,7 @@ func startSSHD(t *testing.T, sshd, dir string) uint16 {
 	}
 	// A process for each connection, as from inetd(8): none is left at the end.
 	var work sync.WaitGroup
-	go func() {
+	work.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -452,8 +451,11 @@ func startSSHD(t *testing.T, sshd, dir string) uint16 {
 				}
 			})
 		}
-	}()
-	t.Cleanup(work.Wait)
+	})
+	t.Cleanup(func() {
+		l.Close()
+		work.Wait()
+	})
 	return portOf(l)
 }
 
