@@ -33,6 +33,7 @@ func newStandingCommand(e *env) *cobra.Command {
 // patternFlags are the parts of a pattern as flags.
 type patternFlags struct {
 	who, class, folder, risk string
+	home                     string // of this user
 	pattern                  grant.Pattern
 	does                     []string
 	box, workspace           string
@@ -114,10 +115,15 @@ func (f patternFlags) complete() (grant.Pattern, error) {
 	if f.box != "" || f.workspace != "" {
 		p.Box = &grant.Box{Profile: f.box, Workspace: f.workspace}
 	}
-	if f.class != "" {
+	switch said := f.said(); {
+	case f.class != "" && len(said) > 0:
+		return p, fmt.Errorf("%s beside --class: a class says it already; leave one of them out", strings.Join(said, ", "))
+	case f.class != "":
 		if err := f.fill(&p); err != nil {
 			return p, err
 		}
+	case f.folder != "":
+		return p, errors.New("--folder is that of a --class")
 	}
 	return p.Complete()
 }
@@ -133,20 +139,41 @@ func (f patternFlags) fill(p *grant.Pattern) error {
 		return err
 	}
 	all := filepath.Join(folder, "**")
+	if home, err := canonical(f.home); err == nil && (folder == home || strings.HasPrefix(home, strings.TrimSuffix(folder, "/")+"/")) {
+		return fmt.Errorf("the folder %s is or holds your home: name a project in it with --folder", folder)
+	}
 	switch f.class {
 	case "box":
-		p.Does, p.Box = append(p.Does, grant.DeedAny), &grant.Box{Profile: "default", Workspace: all}
+		p.Does, p.Box = []grant.Deed{grant.DeedAny}, &grant.Box{Profile: "default", Workspace: all}
 	case "read":
-		p.Programs = append(p.Programs, safeCommands()...)
-		p.Read = append(p.Read, all, "/usr/share/doc/**", "/usr/share/man/**", "/usr/share/info/**")
+		p.Programs = safeCommands()
+		p.Read = []string{all, "/usr/share/doc/**", "/usr/share/man/**", "/usr/share/info/**"}
 	case "git-read":
-		p.Programs, p.Box = append(p.Programs, "git"), &grant.Box{Profile: "read"}
+		p.Programs, p.Box = []string{"git"}, &grant.Box{Profile: "read"}
 	case "edit":
-		p.Does, p.Write = append(p.Does, grant.DeedWrite), append(p.Write, all)
+		p.Does, p.Write = []grant.Deed{grant.DeedWrite}, []string{all}
 	default:
 		return fmt.Errorf("class %q: want box, read, git-read or edit", f.class)
 	}
 	return nil
+}
+
+// said are the flags of the parts that a class fills in: beside one they would be
+// lost, or widen what it means.
+func (f patternFlags) said() (names []string) {
+	for _, part := range []struct {
+		name string
+		is   bool
+	}{
+		{"--program", len(f.pattern.Programs) > 0}, {"--operation", len(f.pattern.Operations) > 0}, {"--does", len(f.does) > 0},
+		{"--read", len(f.pattern.Read) > 0}, {"--write", len(f.pattern.Write) > 0}, {"--host", len(f.pattern.Hosts) > 0},
+		{"--box", f.box != ""}, {"--workspace", f.workspace != ""},
+	} {
+		if part.is {
+			names = append(names, part.name)
+		}
+	}
+	return names
 }
 
 func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOptions) error {
@@ -160,6 +187,7 @@ func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOption
 			return err
 		}
 	}
+	f.home = e.getenv("HOME")
 	p, err := f.complete()
 	if err != nil {
 		return &usageError{text: e.text(messages.BadPattern, err.Error())}
@@ -182,6 +210,9 @@ func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOption
 	return e.print(done.Standing, func(w io.Writer) error {
 		s := &sheet{w: w}
 		s.standing(*done.Standing)
+		if box := done.Standing.Pattern.Box; s.err == nil && box != nil {
+			_, s.err = fmt.Fprintln(w, e.text(messages.StandingInBox, "vogt run --confine="+box.Profile+" -- …"))
+		}
 		return s.err
 	})
 }
@@ -298,8 +329,11 @@ func (e *env) listStanding(ctx context.Context, wanted func(api.Standing) bool) 
 		}
 	}
 	return e.print(shown, func(w io.Writer) error {
-		if len(shown) == 0 {
+		switch {
+		case len(shown) == 0 && len(list) == 0:
 			return line(e.text(messages.NoStanding))(w)
+		case len(shown) == 0:
+			return line(e.text(messages.NoneOfStanding, len(list)))(w)
 		}
 		table := terminal.Table{Header: []string{"ID", "STATE", "USED", "ENDS", "COVERS"}, Width: terminal.Width(e.stdout)}
 		for _, s := range shown {

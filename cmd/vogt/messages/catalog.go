@@ -146,6 +146,8 @@ const (
 	// Standing grants.
 	BadPattern // why
 	NoStanding
+	NoneOfStanding  // number
+	StandingInBox   // command
 	NoSuchStanding  // id
 	StandingRevoked // id
 	StandingResumed // id
@@ -385,6 +387,8 @@ var catalog = [keys][2]string{
 	NoSuchAgent:          {"you have no agent %s", "du hast keinen Agenten %s"},
 	BadPattern:           {"the pattern cannot be taken: %s", "das Muster geht so nicht: %s"},
 	NoStanding:           {"no standing grants", "keine Dauergenehmigungen"},
+	NoneOfStanding:       {"none of your %d standing grants is such a one; all of them: vogt standing list --all", "keine deiner %d Dauergenehmigungen ist so eine; alle: vogt standing list --all"},
+	StandingInBox:        {"It covers what runs in such a box: %s", "Sie deckt ab, was in so einer Box läuft: %s"},
 	NoSuchStanding:       {"you have no standing grant %s; see: vogt standing list", "du hast keine Dauergenehmigung %s; siehe: vogt standing list"},
 	StandingRevoked:      {"%s is revoked, and what it gave and nobody has used", "%s ist zurückgenommen, und was daraus noch niemand benutzt hat"},
 	StandingResumed:      {"%s covers again", "%s gilt wieder"},
