@@ -21,16 +21,57 @@ func (r *Reading) Covered() []coverage.Call {
 		}
 		rest &^= c.Effects
 		_, literal := c.Argv()
-		out = append(out, coverage.Call{
+		out = append(out, r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
 			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Carrier: carrier(r.Calls, i),
-		})
+		}))
 	}
 	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
 		out = append(out, coverage.Call{Detail: detail.Command{Program: "?", Operation: detail.GenericOperation, Risk: max(r.Risk, detail.High)}, Effects: rest | detail.Opaque})
 	}
 	return out
+}
+
+// follow looks at what links lead to as the reading has looked at their names.
+func (r *Reading) follow(rd *reading.Reader, links map[string]string) {
+	for name, target := range links {
+		class := rd.Classify(target)
+		if class.Sink != "" {
+			r.Sinks = with(r.Sinks, name, target)
+		}
+		if class.Credential {
+			r.Credentials = with(r.Credentials, name, target)
+		}
+	}
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = make(map[string]string)
+	}
+	m[key] = value
+	return m
+}
+
+// led adds what a call does behind links.
+func (r *Reading) led(c coverage.Call) coverage.Call {
+	if len(r.Sinks)+len(r.Credentials) == 0 {
+		return c
+	}
+	for _, name := range c.Write {
+		if target, ok := r.Sinks[name]; ok {
+			c.Sinks = append(c.Sinks[:len(c.Sinks):len(c.Sinks)], target)
+		}
+	}
+	for _, list := range [][]string{c.Read, c.Write, {c.Cwd}} {
+		for _, name := range list {
+			if _, ok := r.Credentials[name]; ok {
+				c.Effects |= detail.Secrets
+			}
+		}
+	}
+	return c
 }
 
 // carrier reports whether a call is one of the programs that only start others,

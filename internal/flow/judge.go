@@ -43,6 +43,9 @@ type Reading struct {
 	Details []detail.Detail
 	Risk    detail.Risk
 	Kind    string // what the catalog knows of the host of a connection
+	// Sinks and Credentials are the links of the request that lead to such a file,
+	// and where. The reading itself knows paths by their names only.
+	Sinks, Credentials map[string]string
 }
 
 // Read derives what a request would do, from its argument list alone. What a
@@ -64,6 +67,9 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 		return Reading{}, err
 	}
 	out := Reading{Reading: r, Details: r.Details(), Risk: r.Risk}
+	if req.Context != nil {
+		out.follow(rd, req.Context.Links)
+	}
 	if req.RunAs != "" {
 		for i, d := range out.Details {
 			if c, ok := d.(detail.Command); ok {

@@ -136,6 +136,10 @@ func New(c *catalog.Catalog) *Reader {
 	return &Reader{catalog: c, parsers: sync.Pool{New: func() any { return syntax.NewParser(syntax.KeepComments(false)) }}}
 }
 
+// Classify says what the reader's catalog knows of a file: its path is absolute
+// and clean.
+func (rd *Reader) Classify(path string) catalog.Class { return rd.catalog.Classify(path, "") }
+
 // HostKind is what the reader's catalog knows of a host.
 func (rd *Reader) HostKind(host string) string { return rd.catalog.HostKind(host) }
 
