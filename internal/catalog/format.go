@@ -493,7 +493,7 @@ func (p *parser) role(text string) (roleSpec, error) {
 // The words for effects, for messages.
 const (
 	exampleEffects = "inert, read, neutral, write, destroy, net, priv, exec, opaque"
-	formEffects    = exampleEffects + ", door, secret, low, medium, high, critical, stdin:ROLE"
+	formEffects    = exampleEffects + ", door, secret, beyond, low, medium, high, critical, stdin:ROLE"
 	presets        = "getopt, posix, modern, argparse, goflag, single, dos, powershell, none"
 	traitNames     = "abbreviations, no-abbreviations, anywhere, stop, no-combined, no-dashdash, any-case, first-cluster, short-commands, dash-stdout, versioned, all-options"
 )
@@ -559,6 +559,8 @@ func (p *parser) clause(text string) (clause, error) {
 			c.effects |= detail.Door
 		case "secret":
 			c.effects |= detail.Secrets
+		case "beyond":
+			c.effects |= detail.Beyond
 		case "low", "medium", "high", "critical":
 			risk, err := detail.ParseRisk(w)
 			if err != nil {

@@ -625,6 +625,9 @@ func (f *frame) give(o *option, name string, at, from int) {
 	f.given = append(f.given, g)
 	for k := range o.clauses {
 		c := &o.clauses[k]
+		if at < 0 && len(c.only) == 1 && c.only[0] == anyValue {
+			continue
+		}
 		if !c.conditional || at < 0 || !g.known || c.holdsFor(g.value) {
 			f.use.add(c)
 		}
@@ -638,12 +641,15 @@ func (c *clause) holdsFor(value string) bool {
 	return !matchesAny(c.except, value)
 }
 
+// anyValue is the pattern of every value that is there.
+const anyValue = "?*"
+
 // matchesAny reports whether value equals a pattern, begins with one that ends
 // in "*", ends with one that begins so, or holds in its order what stands
-// between the stars of one that does both.
+// between the stars of one that does both, or is not empty where it is anyValue.
 func matchesAny(patterns []string, value string) bool {
 	for _, p := range patterns {
-		if p == value {
+		if p == value || p == anyValue && value != "" {
 			return true
 		}
 		if len(p) > 2 && p[0] == '*' && p[len(p)-1] == '*' {
@@ -735,9 +741,9 @@ func (f *frame) settle() {
 	f.use.form = chosen.name
 	f.use.add(&chosen.clause)
 	f.assign(chosen)
-	if more := doubtful & (detail.Secrets | detail.Unsettled); more != 0 {
+	if more := doubtful & (detail.Secrets | detail.Unsettled | detail.Beyond); more != 0 {
 		f.use.Effects |= more
-		f.use.stuck = true
+		f.use.stuck = f.use.stuck || more != detail.Beyond
 	}
 	if (doubtful &^ f.use.Effects).Has(hazards) || startsMaybe {
 		f.use.opaque(-1, "which form it is depends on a word that is not literal")
@@ -751,9 +757,9 @@ func (f *frame) settle() {
 			f.use.opaque(-1, "a word that is not literal may be an option")
 		}
 		f.use.Risk = max(f.use.Risk, risk)
-		if more := e & (detail.Secrets | detail.Unsettled); more != 0 {
+		if more := e & (detail.Secrets | detail.Unsettled | detail.Beyond); more != 0 {
 			f.use.Effects |= more
-			f.use.stuck = true
+			f.use.stuck = f.use.stuck || more != detail.Beyond
 		}
 	}
 }

@@ -116,6 +116,8 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 		return false, "it opens further ways to act (" + c.Effects.String() + ")"
 	case c.Effects.Has(detail.Secrets):
 		return false, "it shows credentials or the environment"
+	case c.Effects.Has(detail.Beyond):
+		return false, "it touches or shows more than its text names; in a box it could be covered"
 	case c.Remote:
 		return false, "it acts on another host or in a container"
 	case len(c.Sinks) > 0:

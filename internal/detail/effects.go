@@ -28,6 +28,11 @@ const (
 	Door
 	// Secrets: credentials or the environment are shown.
 	Secrets
+	// Beyond: it touches or shows more than the text names: the files of a list,
+	// what links below a folder lead to, files whose names it makes itself, hosts
+	// that it is sent on to. It makes nothing riskier to allow once; whoever goes
+	// by the paths and hosts of the text must not.
+	Beyond
 )
 
 var effectNames = []struct {
@@ -35,7 +40,7 @@ var effectNames = []struct {
 	name   string
 }{
 	{Writes, "writes"}, {Destroys, "destructive"}, {Contacts, "network"}, {Privileged, "privilege"},
-	{Executes, "executes"}, {Opaque, "opaque"}, {Unsettled, "unsettled"}, {Door, "door"}, {Secrets, "secrets"},
+	{Executes, "executes"}, {Opaque, "opaque"}, {Unsettled, "unsettled"}, {Door, "door"}, {Secrets, "secrets"}, {Beyond, "beyond"},
 }
 
 // Has reports whether e holds any of the others.

@@ -69,6 +69,9 @@ func (w *walker) callExpr(c *syntax.CallExpr, red *redirections, s *scope) {
 		return
 	}
 	w.command(call{words: e.words, offsets: e.offsets, at: s.at(c.Pos()), scope: s, red: red, env: env})
+	if slices.ContainsFunc(c.Assigns, func(a *syntax.Assign) bool { return a.Name.Value == "CDPATH" }) {
+		s.cwd, s.cwdOK = "", false // where cd looks first
+	}
 }
 
 // assignsHere reports whether assignments before a command count in this
@@ -324,6 +327,12 @@ func (r *reader) special(name string) {
 	case "nohup":
 		if r.call.red == nil || !r.call.red.output {
 			r.out.Effects |= detail.Writes // nohup.out, if standard output is a terminal
+		}
+	case "ps":
+		// Letters without a dash are BSD's, where e shows the environment.
+		if first := words[min(1, len(words)-1)]; len(words) > 1 && first.Kind == catalog.Literal && strings.Contains(first.Text, "e") &&
+			strings.Trim(first.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			r.out.Effects |= detail.Secrets
 		}
 	case "socat":
 		r.socat()

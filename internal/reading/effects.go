@@ -54,6 +54,9 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 		text = "./" + text // a quoted tilde is a name
 	}
 	full := r.absolute(text, r.base, r.call.scope)
+	if climbs(text) {
+		r.out.Effects |= detail.Beyond
+	}
 	p := &r.out.Paths
 	if strings.HasPrefix(full, "/inet") && r.out.Use.Entry != nil && r.out.Use.Entry.Name == "awk" {
 		r.out.Effects |= detail.Contacts // gawk(1), special file names
@@ -75,6 +78,12 @@ func (r *reader) path(role catalog.Role, w catalog.Word) {
 	case catalog.Delete:
 		p.Deletes = append(p.Deletes, full)
 	}
+}
+
+// climbs reports whether a path goes up. Where that leads is known only to the
+// kernel: the folder that it goes up from may be a link.
+func climbs(text string) bool {
+	return text == ".." || strings.HasPrefix(text, "../") || strings.HasSuffix(text, "/..") || strings.Contains(text, "/../")
 }
 
 // open notes that a word which names a path is not literal.

@@ -113,6 +113,9 @@ func (w *walker) redirectPath(rd *syntax.Redirect, word catalog.Word, s *scope, 
 		shown = "./" + shown // a quoted tilde is a name
 	}
 	full := w.absolute(shown, s.cwd, s)
+	if climbs(shown) {
+		r.effects |= detail.Beyond
+	}
 	r.paths.open(word)
 	switch rd.Op {
 	case syntax.RdrIn:
