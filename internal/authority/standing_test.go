@@ -174,6 +174,11 @@ func TestPatternsThatAreRefused(t *testing.T) {
 		{"pattern": `{"agent":"*","read":["/p/**"]}`, "days": "0"}, {"pattern": `{"agent":"*","read":["/p/**"]}`, "days": "3660"},
 		{"pattern": `{"agent":"nobody","read":["/p/**"]}`}, {"pattern": `{"agent":"*","read":["/p/**"]}`, "days": "x"},
 		{"pattern": `{"agent":"*","read":["` + strings.Repeat("/x", 9000) + `"]}`}, {"pattern": "{\"agent\":\"*\",\"read\":[\"/p/\u202e\"]}"},
+		// Written as JSON escapes they are plain text until they are read.
+		{"pattern": `{"agent":"*","read":["/p/\u202e"]}`}, {"pattern": `{"agent":"*","read":["/p/\u200b"]}`}, {"pattern": `{"agent":"*","read":["/p/\u00a0x"]}`},
+		{"pattern": `{"agent":"*","read":["/p/\u2028x"]}`}, {"pattern": `{"agent":"*","read":["/p/**"],"machine":"a\u200db"}`},
+		{"pattern": `{"agent":"*","read":["/p/**"],"programs":["c\u00adat"]}`}, {"pattern": `{"agent":"*","read":["/p/\ud800"]}`},
+		{"pattern": `{"agent":"*","read":["/p/**"]}]`}, {"pattern": `{"agent":"*","read":["/p/**"]}}`}, {"pattern": `{"agent":"*","read":["/p/**"],"limits":{"per_minute":1e99}}`},
 	} {
 		a := c.owner.Post(api.PathTrust, api.TrustRequest{Operation: api.TrustStandingAdd, Params: params, Secret: c.s.Secret()})
 		if a.Status != 400 {

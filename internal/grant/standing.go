@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"vogt/internal/detail"
 )
@@ -199,8 +200,9 @@ func plain(s string) error {
 		return fmt.Errorf("it has %d bytes, the limit is %d", len(s), maxPatternText)
 	}
 	for _, r := range s {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return errors.New("it holds control characters or bytes that are no text")
+		// What nobody sees, or what moves what they see, makes two patterns look alike.
+		if !unicode.IsPrint(r) || r == '\uFFFD' {
+			return errors.New("it holds control or other characters that are not seen, or bytes that are no text")
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,10 @@ import (
 func patternOf(text string) (p grant.Pattern, ok bool) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
-	if dec.Decode(&p) != nil || dec.More() {
+	if dec.Decode(&p) != nil {
+		return p, false
+	}
+	if _, err := dec.Token(); err != io.EOF {
 		return p, false
 	}
 	_, err := p.Complete()
