@@ -317,6 +317,12 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 			return err
 		}
 	}
+	if epoch > 1 {
+		// Which of them were revoked, paused or used up since the copy is not known.
+		if err := store.PauseAllStanding(t, "the data was restored from an older copy"); err != nil {
+			return err
+		}
+	}
 	_, err = store.DeleteAllTokens(t)
 	return err
 }

@@ -26,6 +26,9 @@ const (
 	// standingTTL is how long a use may lie about that a pattern gave: whoever
 	// asked is there to run it.
 	standingTTL = 5 * 60 * 1000
+	// maxPrograms bounds the programs of one line that patterns are looked up for,
+	// while everybody else waits; a line of more is asked.
+	maxPrograms = 32
 	// A pattern's limits count within these.
 	minuteMS, hourMS = 60 * 1000, 60 * minuteMS
 )
@@ -227,18 +230,24 @@ func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine strin
 		return nil, ignoreNotFound(err)
 	}
 	var out []*grant.Standing
-	for _, program := range programs(read) {
+	named := programs(read)
+	if len(named) > maxPrograms {
+		return nil, nil
+	}
+	seen := make(map[string]bool)
+	for _, program := range named {
 		found, err := store.StandingFor(tx, p.Owner, p.Email, program)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range found {
 			switch {
-			case slices.ContainsFunc(out, func(seen *grant.Standing) bool { return seen.ID == s.ID }):
+			case seen[s.ID]:
 			case s.Generation != owner.Generation || !s.For(p.Email, p.Owner, machine):
 			case s.Pattern.Agent != "*" && int64(s.Created) < p.Created:
 				// Another agent had this address when the pattern was signed.
 			default:
+				seen[s.ID] = true
 				standing := s.Standing
 				out = append(out, &standing)
 			}
@@ -247,6 +256,8 @@ func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine strin
 	return out, nil
 }
 
+// programs are the programs that a request would start, and the empty name that
+// patterns for any are found by.
 func programs(read flow.Reading) []string {
 	out := []string{""}
 	for _, d := range read.Details {

@@ -2,6 +2,7 @@ package authority_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -329,7 +330,56 @@ func TestStandingTogether(t *testing.T) {
 	}
 }
 
-// TestStandingAfterRestore: it outlives a restart as any lasting permission.
+// TestStandingAfterRestore: a pattern that was revoked after the copy was made is
+// back in force with the old data, and so none covers until its author says so.
+func TestStandingAfterRestore(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	kept, revoked := sign(t, c.owner, catIn("*")), sign(t, c.owner, catIn(c.sibling.Email))
+	backup := c.s.Backup()
+	c.owner.Do("DELETE", api.PathStanding+"/"+revoked.ID, nil).Want(200)
+	seen := latest(t, c.s)
+	c.s.Restore(backup)
+	if begun, err := c.s.Authority.NoteCheckpoint(t.Context(), seen); err != nil || !begun {
+		t.Fatalf("no new epoch: %v", err)
+	}
+	c.owner.Login()
+	c.sibling.Login()
+	if g := c.sibling.AskFor(inProject("cat", "a")); g.Status != grant.Pending {
+		t.Errorf("after a restore it covers: %+v", g)
+	}
+	tr, _ := c.owner.Prepare(api.TrustStandingResume, map[string]string{"id": kept.ID})
+	c.owner.Post(trustPath(tr.ID, "confirm"), c.owner.SignedChange(tr.ID)).Want(200)
+	if g := c.sibling.AskFor(inProject("cat", "b")); g.Status != grant.Approved || g.Standing != kept.ID {
+		t.Errorf("resumed, and yet %+v", g)
+	}
+}
+
+// TestStandingOfLongLines: a line of more programs than are looked up is asked.
+func TestStandingOfLongLines(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	p := catIn("*")
+	p.Programs, p.Does, p.Read, p.Box = nil, []grant.Deed{grant.DeedAny}, nil, &grant.Box{Profile: "default"}
+	sign(t, c.owner, p)
+	ask := func(programs int) grant.Status {
+		var line strings.Builder
+		for i := range programs {
+			fmt.Fprintf(&line, "p%d; ", i)
+		}
+		r := inProject("bash", "-c", line.String())
+		r.Context.Confinement, r.Context.NetworkMode = pointer("default sha256:00 in /p"), pointer("none")
+		return c.sibling.AskFor(r).Status
+	}
+	if got := ask(20); got != grant.Approved {
+		t.Errorf("a line of 20 programs is %s", got)
+	}
+	if got := ask(200); got != grant.Pending {
+		t.Errorf("a line of 200 programs is %s", got)
+	}
+}
+
+// TestStandingAfterRestart: it outlives a restart as any lasting permission.
 func TestStandingAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := newCast(t)

@@ -71,12 +71,12 @@ func CountStanding(tx Tx, author string) (n int, err error) {
 	return n, err
 }
 
-// StandingFor lists what may cover a program of an agent, oldest first.
+// StandingFor lists what names this program for an agent, or for all of its
+// owner's, oldest first. An empty program finds the patterns for any.
 func StandingFor(tx Tx, author, agent, program string) ([]Standing, error) {
-	const found = `SELECT standing FROM standing_programs WHERE author = ?1 AND agent = `
+	const found = `SELECT standing FROM standing_programs WHERE author = ?1 AND program = ?3 AND agent = `
 	return collect(tx, scanStanding, `SELECT `+standingColumns+` FROM standing_grants WHERE id IN (
-		`+found+`?2 AND program = ?3 UNION `+found+`?2 AND program = '' UNION
-		`+found+`'*' AND program = ?3 UNION `+found+`'*' AND program = '') ORDER BY created, id`, author, agent, program)
+		`+found+`?2 UNION `+found+`'*') ORDER BY created, id`, author, agent, program)
 }
 
 // EndStanding takes a standing grant back, once.
@@ -93,6 +93,13 @@ func EndStanding(tx Tx, id, by string, now int64) error {
 // (why is then empty).
 func PauseStanding(tx Tx, id, why string) error {
 	return mustAffect(tx.Exec(`UPDATE standing_grants SET paused = ?2 WHERE id = ?1 AND revoked = 0`, id, why))
+}
+
+// PauseAllStanding makes all standing grants in force cover nothing until
+// somebody resumes each.
+func PauseAllStanding(tx Tx, why string) error {
+	_, err := tx.Exec(`UPDATE standing_grants SET paused = ?1 WHERE revoked = 0 AND paused = ''`, why)
+	return err
 }
 
 // UseStanding counts a use.
