@@ -136,6 +136,9 @@ yq --from-file prog a
 yq --expression 'load("/etc/shadow")' a
 awk '{print ENVIRON["X"]}' a
 awk '{print SYMTAB["ENVIRON"]["X"]}' a
+cat <<< $X
+cat <<< "a ${X} b"
+grep x <<< "$(cat a)"
 ffmpeg -f concat -safe 0 -i list out
 ffmpeg -i a -vf movie=/etc/x b
 openssl enc -aes-256-cbc -pass file:/etc/shadow -in a
@@ -156,10 +159,15 @@ wget -O out https://a.example/x
 			t.Errorf("covered: %s", line)
 		}
 	}
+	for _, line := range []string{"cat <<EOT\n$X\nEOT", "cat <<-EOT\n\t${X}\n\tEOT", "cat <<EOT\n$(cat a)\nEOT"} {
+		if coveredIn(t, line, nil) {
+			t.Errorf("covered: %s", line)
+		}
+	}
 	for _, line := range []string{
 		"cat a..b", "cat ..a/b", "cat a > b", "cd sub && ls", "grep -rn x .", "find . -name x", "ls -laR", "wc -l a", "cp a b", "mv a b", "mkdir -p a/b",
 		"sed -i s/a/b/ a", "sort -o b a", "tar cf a.tar sub", "tar tf a.tar", "gzip a", "diff -u a b", "jq .a a", "awk '{print $1}' a", "yq .a a", "ps aux", "ps -ef",
-		"ps -u me", "curl -o x https://a.example/x", "rm a", "md5sum a", "zip a.zip a", "file a",
+		"ps -u me", "curl -o x https://a.example/x", "rm a", "md5sum a", "zip a.zip a", "file a", "cat <<< a", "X=a; cat <<< $X", "cat <<EOT\nx\nEOT", "cat <<'EOT'\n$X\nEOT",
 	} {
 		if !coveredIn(t, line, nil) {
 			t.Errorf("asks: %s", line)

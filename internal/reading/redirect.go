@@ -52,6 +52,9 @@ func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
 	switch rd.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		text := w.hereDocument(rd, s)
+		if strings.ContainsRune(text, catalog.Hole) {
+			r.effects |= detail.Beyond // as a word would not be literal
+		}
 		if input {
 			at := -1
 			if rd.Hdoc != nil {
@@ -62,6 +65,9 @@ func (w *walker) redirect(rd *syntax.Redirect, s *scope, r *redirections) {
 		return
 	case syntax.WordHdoc:
 		word := w.single(rd.Word, s)
+		if word.Kind != catalog.Literal {
+			r.effects |= detail.Beyond
+		}
 		if input {
 			r.stdin = source{kind: literalInput, text: templateOf(word) + "\n", at: -1}
 		}
