@@ -18,6 +18,7 @@ import (
 	"vogt/internal/api"
 	"vogt/internal/client"
 	"vogt/internal/detail"
+	"vogt/internal/flow"
 	"vogt/internal/grant"
 	"vogt/internal/reading"
 	"vogt/internal/terminal"
@@ -538,9 +539,6 @@ func (e *env) testStanding(ctx context.Context, who, confined, workspace string,
 	return err
 }
 
-// maxLinks bounds the paths of a command that are looked at.
-const maxLinks = 256
-
 // links are the paths of a command that lead elsewhere on this machine. Where
 // something is missing, what it would be made in is looked at. Of too many paths
 // the rest leads nowhere known, which no pattern covers.
@@ -566,7 +564,7 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 					continue
 				}
 				target := ""
-				if n++; n <= maxLinks {
+				if n++; n <= flow.MaxLinks {
 					target = resolved(name)
 				}
 				if target != name {

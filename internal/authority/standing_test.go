@@ -355,6 +355,32 @@ func TestStandingAfterRestore(t *testing.T) {
 	}
 }
 
+// TestStandingAndLinksThatCome: what a path led to when a pattern covered it does
+// not cover what it leads to later.
+func TestStandingAndLinksThatCome(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	sign(t, c.owner, catIn("*"))
+	before := c.sibling.AskFor(inProject("cat", "a"))
+	if before.Status != grant.Approved {
+		t.Fatalf("without a link: %+v", before)
+	}
+	led := inProject("cat", "a")
+	led.Context.Links = map[string]string{"/p/a": "/home/me/a"}
+	if g := c.sibling.AskFor(led); g.ID == before.ID || g.Status != grant.Pending {
+		t.Errorf("with a link that leads out, the grant without one is reused: %+v", g)
+	}
+	led = inProject("cat", "a")
+	led.Context.Links = map[string]string{"/p/a": "/p/b"}
+	within := c.sibling.AskFor(led)
+	if within.ID == before.ID || within.Status != grant.Approved {
+		t.Errorf("with a link within the folder: %+v", within)
+	}
+	if g := c.sibling.AskFor(led); g.ID != within.ID {
+		t.Errorf("the same again is %s, not %s", g.ID, within.ID)
+	}
+}
+
 // TestStandingOfLongLines: a line of more programs than are looked up is asked.
 func TestStandingOfLongLines(t *testing.T) {
 	t.Parallel()

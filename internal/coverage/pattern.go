@@ -126,6 +126,9 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 	if ok, why := deeds(p, c); !ok {
 		return false, why
 	}
+	if c.Cwd == "" && !c.Carrier {
+		return false, "its working folder is not known, and so nobody has looked where links lead"
+	}
 	readable := append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
 	look := within{links: w.Links, shallow: shallow(c.Detail)}
 	for _, part := range []struct {

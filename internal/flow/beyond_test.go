@@ -175,6 +175,17 @@ wget -O out https://a.example/x
 	}
 }
 
+// TestMorePathsThanAreLookedAt: a door looks at so many paths for links; of what
+// has more, one may lead anywhere.
+func TestMorePathsThanAreLookedAt(t *testing.T) {
+	if !coveredIn(t, "cat "+strings.Repeat("a ", MaxLinks/2), nil) {
+		t.Error("a long line asks")
+	}
+	if coveredIn(t, "cat "+strings.Repeat("a ", MaxLinks)+"b", nil) {
+		t.Error("a line of more paths than are looked at is covered")
+	}
+}
+
 // TestLinksToWhatMatters: a link within the pattern's folders is no way to what
 // the pattern never covers there.
 func TestLinksToWhatMatters(t *testing.T) {

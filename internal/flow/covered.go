@@ -27,7 +27,7 @@ func (r *Reading) Covered() []coverage.Call {
 			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Carrier: carrier(r.Calls, i),
 		}))
 	}
-	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
+	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 || r.tooManyPaths() {
 		out = append(out, coverage.Call{Detail: detail.Command{Program: "?", Operation: detail.GenericOperation, Risk: max(r.Risk, detail.High)}, Effects: rest | detail.Opaque})
 	}
 	return out
@@ -72,6 +72,19 @@ func (r *Reading) led(c coverage.Call) coverage.Call {
 		}
 	}
 	return c
+}
+
+// MaxLinks is how many paths of a request are looked at for links. One with more
+// is covered by nothing outside of a box.
+const MaxLinks = 256
+
+// tooManyPaths reports whether a door may not have looked at all paths.
+func (r *Reading) tooManyPaths() bool {
+	n := 0
+	for _, c := range r.Calls {
+		n += len(c.Paths.Reads) + len(c.Paths.Writes) + len(c.Paths.Deletes) + 1
+	}
+	return n > MaxLinks
 }
 
 // carrier reports whether a call is one of the programs that only start others,

@@ -261,6 +261,7 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return nil
 	}
 	was, is := *granted.Context, *req.Context
+	standing := g.Standing != "" // nobody saw it: that there were no links has decided, too
 	switch {
 	case !sameFile(was.Cwd, is.Cwd):
 		return &MismatchError{"folder", pathOf(was.Cwd), pathOf(is.Cwd)}
@@ -272,7 +273,7 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return &MismatchError{"standard input", value(was.Stdin), value(is.Stdin)}
 	case !same(was.Confinement, is.Confinement):
 		return &MismatchError{"box", value(was.Confinement), value(is.Confinement)}
-	case len(was.Links) > 0 && !maps.Equal(was.Links, is.Links):
+	case (len(was.Links) > 0 || standing) && !maps.Equal(was.Links, is.Links):
 		return &MismatchError{"set of links", fmt.Sprint(was.Links), fmt.Sprint(is.Links)}
 	case !same(was.NetworkMode, is.NetworkMode):
 		return &MismatchError{"network", value(was.NetworkMode), value(is.NetworkMode)}

@@ -16,6 +16,40 @@ import (
 	"vogt/internal/statement"
 )
 
+// TestLinksDecideForPatterns: a standing grant has answered for where the paths
+// led; when they lead elsewhere at the start, it has not. A person has seen what
+// the request says, and that it says nothing of links.
+func TestLinksDecideForPatterns(t *testing.T) {
+	none, there, elsewhere := map[string]string(nil), map[string]string{"/src/a": "/src/b"}, map[string]string{"/src/a": "/root/a"}
+	for _, tt := range []struct {
+		name     string
+		was, is  map[string]string
+		standing string
+		runs     bool
+	}{
+		{"the same", there, there, "s", true},
+		{"none", none, none, "s", true},
+		{"one that came", none, elsewhere, "s", false},
+		{"one that went", there, none, "s", false},
+		{"another", there, elsewhere, "s", false},
+		{"one that came, and a person has answered", none, elsewhere, "", true},
+		{"another, and a person has answered", there, elsewhere, "", false},
+	} {
+		s := newScene(grant.Approved)
+		s.tamper = func(g *api.Grant) {
+			granted := *g.Request.Context
+			granted.Links = tt.was
+			g.Request.Context, g.Standing = &granted, tt.standing
+		}
+		door := s.door()
+		door.Links = func(grant.Request) (map[string]string, error) { return tt.is, nil }
+		_, err := Run(context.Background(), door, asking(0))
+		if ran := slices.Contains(s.steps, "run"); ran != tt.runs || (err == nil) != tt.runs {
+			t.Errorf("%s: ran %v, %v", tt.name, ran, err)
+		}
+	}
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // scene is an authority, a ledger and an executor in one, small enough to play
