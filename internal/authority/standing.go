@@ -29,6 +29,8 @@ const (
 	// maxPrograms bounds the programs of one line that patterns are looked up for,
 	// while everybody else waits; a line of more is asked.
 	maxPrograms = 32
+	// maxTested bounds the calls of a line whose patterns are explained one by one.
+	maxTested = 64
 	// A pattern's limits count within these.
 	minuteMS, hourMS = 60 * 1000, 60 * minuteMS
 )
@@ -396,6 +398,9 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 		return out, problem(400, "The command cannot be run", err.Error(), "Correct the command and ask again.")
 	}
 	calls, where := read.Covered(), flow.WhereOf(req)
+	if len(calls) > maxTested {
+		return out, problem(400, "The command is too long to be tested", fmt.Sprintf("It has %d calls, the limit is %d.", len(calls), maxTested), "Test its parts.")
+	}
 	out.Risk = read.Risk.String()
 	err = a.view(ctx, func(tx store.Tx) error {
 		out.Calls, out.Covered = nil, true

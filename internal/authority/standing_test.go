@@ -431,6 +431,8 @@ func TestStandingTest(t *testing.T) {
 		t.Errorf("another's agent learns of our patterns: %+v", out)
 	}
 	c.stranger.Post(api.PathStanding+"/test", api.TestStanding{Agent: c.sibling.Email, Request: inProject("cat", "a")}).Problem(404)
+	// What would be explained at length is not.
+	c.owner.Post(api.PathStanding+"/test", api.TestStanding{Agent: c.sibling.Email, Request: inProject("sh", "-c", strings.Repeat("cat a; ", 500))}).Problem(400)
 	if n := len(c.s.Recorded("request")); n != 0 {
 		t.Errorf("a test left %d requests", n)
 	}

@@ -14,20 +14,24 @@ import (
 // covers.
 func (r *Reading) Covered() []coverage.Call {
 	out := make([]coverage.Call, 0, len(r.Calls)+1)
-	rest := r.Effects
+	rest, many := r.Effects, r.tooManyPaths()
 	for i, c := range r.Calls {
 		if i >= len(r.Details) {
 			break
 		}
 		rest &^= c.Effects
 		_, literal := c.Argv()
+		if many {
+			out = append(out, coverage.Call{Detail: r.Details[i], Effects: c.Effects, Unknown: true, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd})
+			continue
+		}
 		out = append(out, r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
 			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Carrier: carrier(r.Calls, i),
 		}))
 	}
-	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 || r.tooManyPaths() {
+	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
 		out = append(out, coverage.Call{Detail: detail.Command{Program: "?", Operation: detail.GenericOperation, Risk: max(r.Risk, detail.High)}, Effects: rest | detail.Opaque})
 	}
 	return out
@@ -75,7 +79,8 @@ func (r *Reading) led(c coverage.Call) coverage.Call {
 }
 
 // MaxLinks is how many paths of a request are looked at for links. One with more
-// is covered by nothing outside of a box.
+// is covered by nothing outside of a box, and its paths are compared with nothing:
+// everybody waits while patterns are.
 const MaxLinks = 256
 
 // tooManyPaths reports whether a door may not have looked at all paths.
