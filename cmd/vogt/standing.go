@@ -541,7 +541,8 @@ func (e *env) testStanding(ctx context.Context, who, confined, workspace string,
 
 // links are the paths of a command that lead elsewhere on this machine. Where
 // something is missing, what it would be made in is looked at. Of too many paths
-// the rest leads nowhere known, which no pattern covers.
+// the rest leads nowhere known, which no pattern covers. With them go the programs
+// that the command starts in turn, where another than the system's is found.
 func (e *env) links(req grant.Request) (map[string]string, error) {
 	rd, err := e.reader()
 	if err != nil {
@@ -556,8 +557,20 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 		return nil, nil // the authority reads the same, and covers nothing of it by its paths
 	}
 	var out map[string]string
+	add := func(name, target string) {
+		if out == nil {
+			out = make(map[string]string)
+		}
+		out[name] = target
+	}
 	n := 0
-	for _, call := range r.Calls {
+	for i, call := range r.Calls {
+		// The first one is bound by itself.
+		if name := programOf(call); i > 0 && i <= flow.MaxLinks && name != "" {
+			if at := onPath(e.getenv("PATH"), at.Cwd, name); at != "" && !reading.System(at) {
+				add(name, at)
+			}
+		}
 		for _, list := range [][]string{call.Paths.Reads, call.Paths.Writes, call.Paths.Deletes, {call.Cwd}} {
 			for _, name := range list {
 				if !filepath.IsAbs(name) {
@@ -568,15 +581,34 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 					target = resolved(name)
 				}
 				if target != name {
-					if out == nil {
-						out = make(map[string]string)
-					}
-					out[name] = target
+					add(name, target)
 				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// programOf is the name of a call's program that is looked for on the PATH.
+func programOf(call *reading.Call) string {
+	if len(call.Words) == 0 || strings.Contains(call.Words[0].Text, "/") {
+		return ""
+	}
+	return call.Words[0].Text
+}
+
+// onPath is where a shell finds a program first, or would, if it were executable.
+func onPath(path, cwd, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(cwd, dir)
+		}
+		at := filepath.Join(dir, name)
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+			return at
+		}
+	}
+	return ""
 }
 
 // resolved follows the links of a path as far as it exists.

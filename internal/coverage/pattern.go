@@ -22,6 +22,9 @@ type Call struct {
 	Remote      bool // it acts on another host or in a container
 	Literal     bool // every word is known, so no other parser can read it otherwise
 	Cwd         string
+	// Elsewhere says that its program was found outside of the system's folders,
+	// where the agent could have put it.
+	Elsewhere bool
 	// Carrier says that it does nothing but start calls that stand beside it, or
 	// say where they run.
 	Carrier bool
@@ -108,7 +111,7 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 		return false, "what it does cannot be known from its text; in a box it could be covered"
 	case !c.Literal:
 		return false, "not every word of it is known before it runs; in a box it could be covered"
-	case c.Effects.Has(detail.Executes):
+	case c.Effects.Has(detail.Executes) || c.Elsewhere:
 		return false, "it runs what the agent could have written; in a box it could be covered"
 	case c.Effects.Has(detail.Unsettled):
 		return false, "it consults settings that can start a program; in the box read it could be covered"

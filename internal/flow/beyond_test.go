@@ -205,3 +205,36 @@ func TestLinksToWhatMatters(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramsOfOthers: a program is the system's when it was found there, not
+// when it has such a name.
+func TestProgramsOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		argv    []string
+		found   string
+		links   map[string]string
+		covered bool
+	}{
+		{[]string{"cat", "a"}, "/usr/bin/cat", nil, true},
+		{[]string{"cat", "a"}, "/p/bin/cat", nil, false},
+		{[]string{"cat", "a"}, "/home/me/.local/bin/cat", nil, false},
+		{[]string{"cat", "a"}, "/usr/bin/../../p/cat", nil, false},
+		{[]string{"sh", "-c", "cat a | wc -l"}, "/usr/bin/sh", nil, true},
+		{[]string{"sh", "-c", "cat a | wc -l"}, "/p/bin/sh", nil, false},
+		{[]string{"sh", "-c", "cat a | wc -l"}, "/usr/bin/sh", map[string]string{"wc": "/p/node_modules/.bin/wc"}, false},
+		{[]string{"timeout", "5", "cat", "a"}, "/usr/bin/timeout", map[string]string{"cat": "/p/bin/cat"}, false},
+		{[]string{"cat", "a"}, "/usr/bin/cat", map[string]string{"wc": "/p/bin/wc"}, true},
+		{[]string{"sh", "-c", "/usr/bin/cat a"}, "/usr/bin/sh", map[string]string{"cat": "/p/bin/cat"}, true},
+	} {
+		cwd := "/p"
+		req := grant.Request{Command: test.argv, Context: &grant.Context{Executable: test.found, Cwd: &statement.File{Path: &cwd}, Links: test.links}}
+		read, err := Read(testReader, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Judge(read, statement.Digest{}, nil, []*grant.Standing{{ID: "s", Pattern: everything, Until: 100}}, WhereOf(req), 1)
+		if (v.Outcome == Allow) != test.covered {
+			t.Errorf("%q found at %s, with %v: covered %v", test.argv, test.found, test.links, v.Outcome == Allow)
+		}
+	}
+}

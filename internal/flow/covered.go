@@ -28,7 +28,7 @@ func (r *Reading) Covered() []coverage.Call {
 		out = append(out, r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
-			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Carrier: carrier(r.Calls, i),
+			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Elsewhere: r.elsewhere(i), Carrier: carrier(r.Calls, i),
 		}))
 	}
 	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
@@ -37,9 +37,15 @@ func (r *Reading) Covered() []coverage.Call {
 	return out
 }
 
-// follow looks at what links lead to as the reading has looked at their names.
+// follow looks at where programs were found, and at what links lead to as the reading has looked at their names.
 func (r *Reading) follow(rd *reading.Reader, links map[string]string) {
 	for name, target := range links {
+		if !strings.Contains(name, "/") {
+			if !reading.System(target) {
+				r.Elsewhere = with(r.Elsewhere, name, target)
+			}
+			continue
+		}
 		class := rd.Classify(target)
 		if class.Sink != "" {
 			r.Sinks = with(r.Sinks, name, target)
@@ -76,6 +82,20 @@ func (r *Reading) led(c coverage.Call) coverage.Call {
 		}
 	}
 	return c
+}
+
+// elsewhere reports whether a program was found outside of the system's folders.
+// What the text itself says of where it lies, the reading knows.
+func (r *Reading) elsewhere(i int) bool {
+	if len(r.Calls[i].Words) == 0 {
+		return false
+	}
+	name := ""
+	if i > 0 {
+		name = r.Calls[i].Words[0].Text
+	}
+	_, ok := r.Elsewhere[name]
+	return ok
 }
 
 // MaxLinks is how many paths of a request are looked at for links. One with more

@@ -9,6 +9,7 @@ package flow
 
 import (
 	"slices"
+	"strings"
 
 	"vogt/internal/coverage"
 	"vogt/internal/detail"
@@ -46,6 +47,9 @@ type Reading struct {
 	// Sinks and Credentials are the links of the request that lead to such a file,
 	// and where. The reading itself knows paths by their names only.
 	Sinks, Credentials map[string]string
+	// Elsewhere are the programs that the request says were found outside of the
+	// system's folders, by their names, and where; "" stands for the first.
+	Elsewhere map[string]string
 }
 
 // Read derives what a request would do, from its argument list alone. What a
@@ -69,6 +73,9 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 	out := Reading{Reading: r, Details: r.Details(), Risk: r.Risk}
 	if req.Context != nil {
 		out.follow(rd, req.Context.Links)
+		if strings.HasPrefix(resolved, "/") && !reading.System(resolved) {
+			out.Elsewhere = with(out.Elsewhere, "", resolved)
+		}
 	}
 	if req.RunAs != "" {
 		for i, d := range out.Details {

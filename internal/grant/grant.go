@@ -112,7 +112,9 @@ type Context struct {
 	Stdin        *string          `json:"stdin,omitempty"`
 	Confinement  *string          `json:"confinement,omitempty"`  // the box: profile, its digest and the workspace
 	NetworkMode  *string          `json:"network_mode,omitempty"` // of the box
-	// Links are paths of the command that lead elsewhere, and where.
+	// Links are paths of the command that lead elsewhere, and where; and names of
+	// programs that it starts in turn, with where they were found outside of the
+	// system's folders.
 	Links map[string]string `json:"links,omitempty"`
 }
 

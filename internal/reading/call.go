@@ -261,7 +261,7 @@ func (r *reader) read(exact bool) {
 		entry = r.catalog.Entry(name)
 	}
 	if entry == nil {
-		if !strings.Contains(word, "/") || system(word) {
+		if !strings.Contains(word, "/") || System(word) {
 			r.unknown(0, "not-in-catalog", name+" is not in the catalog")
 		}
 		r.variables(name, builtin)
@@ -425,15 +425,15 @@ func (r *reader) other(name string) {
 
 // foreign notes a program that is not the system's own.
 func (r *reader) foreign(word string) {
-	if !strings.Contains(word, "/") || r.out.Remote || system(word) {
+	if !strings.Contains(word, "/") || r.out.Remote || System(word) {
 		return
 	}
 	r.out.Effects |= detail.Executes
 }
 
-// system reports whether a path of a program lies where only the system's
+// System reports whether a path of a program lies where only the system's
 // owner puts programs.
-func system(word string) bool {
+func System(word string) bool {
 	dir := cleanAbs(word)
 	if dir == "" {
 		return false
