@@ -136,6 +136,20 @@ yq --from-file prog a
 yq --expression 'load("/etc/shadow")' a
 awk '{print ENVIRON["X"]}' a
 awk '{print SYMTAB["ENVIRON"]["X"]}' a
+sqlite3 'file:/home/me/x.db' 'SELECT 1'
+sqlite3 -readonly 'file:/home/me/x.db' 'SELECT 1'
+sqlite3 'file:/home/me/x.db?mode=ro' 'SELECT 1'
+sqlite3 a.db "attach 'file:/home/me/x.db' as x"
+docker cp web:/x .
+git mv a b
+git merge-file a b c
+gcc -E a.c -o a.i
+pandoc a.md -o a.html
+xsltproc --nonet --nowrite a.xsl a.xml
+qemu-img convert -O raw a.qcow2 b
+7z a a.7z sub
+rar a a.rar sub
+esbuild a.ts --bundle --outfile=b.js
 cat <<< $X
 cat <<< "a ${X} b"
 grep x <<< "$(cat a)"
@@ -167,7 +181,7 @@ wget -O out https://a.example/x
 	for _, line := range []string{
 		"cat a..b", "cat ..a/b", "cat a > b", "cd sub && ls", "grep -rn x .", "find . -name x", "ls -laR", "wc -l a", "cp a b", "mv a b", "mkdir -p a/b",
 		"sed -i s/a/b/ a", "sort -o b a", "tar cf a.tar sub", "tar tf a.tar", "gzip a", "diff -u a b", "jq .a a", "awk '{print $1}' a", "yq .a a", "ps aux", "ps -ef",
-		"ps -u me", "curl -o x https://a.example/x", "rm a", "md5sum a", "zip a.zip a", "file a", "cat <<< a", "X=a; cat <<< $X", "cat <<EOT\nx\nEOT", "cat <<'EOT'\n$X\nEOT",
+		"ps -u me", "curl -o x https://a.example/x", "rm a", "md5sum a", "zip a.zip a", "file a", "sqlite3 a.db .tables", "cat <<< a", "X=a; cat <<< $X", "cat <<EOT\nx\nEOT", "cat <<'EOT'\n$X\nEOT",
 	} {
 		if !coveredIn(t, line, nil) {
 			t.Errorf("asks: %s", line)

@@ -127,6 +127,9 @@ func (r *sqlReader) file(t []sqlToken) {
 	for i, w := range t {
 		if i > 0 && (w.kind == sqlString || w.kind == sqlQuoted) && (t[i-1].text == "into" || t[i-1].text == "attach" || t[i-1].text == "database") && w.text != ":memory:" {
 			r.writes(w.text, true)
+			if strings.HasPrefix(w.text, "file:") {
+				r.sure = false // a URI leads elsewhere than a file of that name
+			}
 		}
 	}
 	r.calls(t)
