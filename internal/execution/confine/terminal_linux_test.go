@@ -112,7 +112,10 @@ func (s *session) press(text, answer string) string {
 // what is typed next.
 func (s *session) halted(name string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
 		all, err := filepath.Glob("/proc/[0-9]*/stat")
 		if err != nil {
 			s.t.Fatal(err)
@@ -138,7 +141,9 @@ func (s *session) halted(name string) {
 		if stopped > 0 && other == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-again.C:
+		case <-deadline:
 			s.t.Fatalf("%d stopped, %d others", stopped, other)
 		}
 	}
