@@ -259,13 +259,17 @@ func newAgentListCommand(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return e.print(agents, func(w io.Writer) error {
+			listed := make([]listedAgent, len(agents))
+			for i, p := range agents {
+				listed[i] = e.listed(p)
+			}
+			return e.print(listed, func(w io.Writer) error {
 				if len(agents) == 0 {
 					return line(e.text(messages.NoAgents))(w)
 				}
 				table := terminal.Table{Header: []string{"NAME", "STATE", "EMAIL"}, Width: terminal.Width(e.stdout)}
-				for _, p := range agents {
-					table.Rows = append(table.Rows, []string{p.Name, agentState(p), p.Email})
+				for _, p := range listed {
+					table.Rows = append(table.Rows, []string{p.Name, p.state(), p.Email})
 				}
 				return table.Print(w)
 			})
@@ -283,12 +287,24 @@ func (e *env) openOwner(ctx context.Context) (*client.Client, error) {
 	return client.Open(home(paths).Default(), e.options(ctx, paths))
 }
 
-func agentState(p api.Principal) string {
+// listedAgent is an agent as the authority has it, and what only this machine knows.
+type listedAgent struct {
+	api.Principal
+	PausedHere bool `json:"paused_here,omitempty"` // and not at the authority
+}
+
+func (e *env) listed(p api.Principal) listedAgent {
+	return listedAgent{p, !p.Paused && e.pausedHere(p.Name)}
+}
+
+func (p listedAgent) state() string {
 	switch {
 	case !p.Active:
 		return "inactive"
 	case p.Paused:
 		return "paused"
+	case p.PausedHere:
+		return "paused on this machine only"
 	}
 	return "active"
 }
@@ -318,16 +334,17 @@ func newAgentShowCommand(e *env) *cobra.Command {
 		Short: "Show an agent",
 		Args:  cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			return e.withAgent(cmd.Context(), args[0], func(c *client.Client, p api.Principal) error {
-				p, err := c.Agent(cmd.Context(), p.Email)
+			return e.withAgent(cmd.Context(), args[0], func(c *client.Client, found api.Principal) error {
+				shown, err := c.Agent(cmd.Context(), found.Email)
 				if err != nil {
 					return err
 				}
+				p := e.listed(shown)
 				return e.print(p, func(w io.Writer) error {
 					s := &sheet{w: w}
 					s.fact("Name", p.Name)
 					s.fact("Email", p.Email)
-					s.fact("State", agentState(p))
+					s.fact("State", p.state())
 					s.some("Owner", p.Owner)
 					s.some("Approver", p.Approver)
 					s.some("Created", moment(p.CreatedAt))

@@ -40,13 +40,15 @@ vogt agent pause NAME.`,
 				return errors.Join(err, e.pauseWithUser(cmd.Context(), args[0], a))
 			}
 			// The processes first: they are near, and the authority may be away.
-			stopped, here := e.pauseHere(cmd.Context(), args[0])
-			err := e.withAgent(cmd.Context(), args[0], func(c *client.Client, p api.Principal) error {
+			name := args[0]
+			stopped, here := e.pauseHere(cmd.Context(), name)
+			err := e.withAgent(cmd.Context(), name, func(c *client.Client, p api.Principal) error {
+				if p.Name != name { // it was named by its address
+					name = p.Name
+					stopped, here = e.pauseHere(cmd.Context(), name)
+				}
 				if err := c.Pause(cmd.Context(), p.Email); err != nil {
 					return err
-				}
-				if p.Name != args[0] { // it was named by its address
-					stopped, here = e.pauseHere(cmd.Context(), p.Name)
 				}
 				p.Paused = true
 				return e.print(p, func(w io.Writer) error {
@@ -57,8 +59,11 @@ vogt agent pause NAME.`,
 					return err
 				})
 			})
-			if err != nil && stopped > 0 {
-				e.say(messages.StoppedAnyway, e.count(int64(stopped), messages.OneBox, messages.ManyBoxes))
+			if err != nil && e.pausedHere(name) {
+				e.say(messages.PausedHereOnly, name)
+				if stopped > 0 {
+					e.say(messages.BoxesStopped, e.count(int64(stopped), messages.OneBox, messages.ManyBoxes))
+				}
 			}
 			return errors.Join(err, here)
 		}),
@@ -112,15 +117,44 @@ func (e *env) agentState(name string) (running.Agent, error) {
 	return running.Agent{Folder: filepath.Join(paths.Data, "agents", name)}, nil
 }
 
-// here does something with the boxes of an agent that was ever started on this
-// machine.
-func (e *env) here(ctx context.Context, name string, do func(running.Agent, context.Context) (int, error)) (int, error) {
+// pausedHere reports whether an agent is paused on this machine, which it can be
+// without the authority having been told.
+func (e *env) pausedHere(name string) bool {
 	agent, err := e.agentState(name)
 	if err != nil {
-		return 0, nil // no name of an agent that could have been
+		return false
 	}
-	if _, err := os.Stat(agent.Folder); errors.Is(err, fs.ErrNotExist) {
+	paused, err := agent.Paused()
+	return err == nil && paused
+}
+
+// isHere reports whether an agent is enrolled on this machine or was ever started on
+// it. A name is checked before it becomes a path.
+func (e *env) isHere(name string) bool {
+	agent, err := e.agentState(name)
+	if err != nil {
+		return false
+	}
+	paths, err := e.paths()
+	if err != nil {
+		return false
+	}
+	for _, folder := range []string{agent.Folder, home(paths).AgentFolder(name)} {
+		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// here does something with the boxes of an agent that is known on this machine.
+func (e *env) here(ctx context.Context, name string, do func(running.Agent, context.Context) (int, error)) (int, error) {
+	if !e.isHere(name) {
 		return 0, nil
+	}
+	agent, err := e.agentState(name)
+	if err != nil {
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,8 +72,12 @@ whose address is printed.`,
 			return e.withAgent(cmd.Context(), args[0], func(_ *client.Client, p api.Principal) error {
 				email := terminal.Visible(p.Email)
 				if !p.Paused && p.Active {
+					paused := e.pausedHere(p.Name)
 					if err := e.resumeHere(cmd.Context(), p.Name); err != nil {
 						return err
+					}
+					if paused {
+						return e.printResumed([]string{p.Email}, e.text(messages.GoesOnHere, email))
 					}
 					return e.printResumed(nil, e.text(messages.NotPaused, email))
 				}
@@ -103,8 +108,8 @@ func (e *env) resumeWithUser(ctx context.Context, name string, a osAgent, ownerK
 	return a.pause(ctx, name, false)
 }
 
-// resumeAll lets every agent of the person go on. Without a paused one there is
-// nothing to sign.
+// resumeAll lets every agent of the person go on. Without one that is paused at the
+// authority there is nothing to sign.
 func (e *env) resumeAll(ctx context.Context, trust trustOptions) error {
 	c, err := e.openOwner(ctx)
 	if err != nil {
@@ -115,21 +120,32 @@ func (e *env) resumeAll(ctx context.Context, trust trustOptions) error {
 	if err != nil {
 		return err
 	}
-	var paused []api.Principal
+	var paused, here []api.Principal // here: on this machine only
 	for _, p := range agents {
-		if p.Paused {
+		switch {
+		case p.Paused:
 			paused = append(paused, p)
+		case e.pausedHere(p.Name):
+			here = append(here, p)
 		}
 	}
-	if len(paused) == 0 {
-		for _, p := range agents {
-			if err := e.resumeHere(ctx, p.Name); err != nil {
-				return err
-			}
-		}
-		return e.printResumed(nil, e.text(messages.NonePaused))
+	if len(paused) > 0 {
+		return e.resume(ctx, trust, "", append(paused, here...), e.text(messages.AllResumed))
 	}
-	return e.resume(ctx, trust, "", paused, e.text(messages.AllResumed))
+	for _, p := range agents { // also those of which a box was left stopped
+		if err := e.resumeHere(ctx, p.Name); err != nil {
+			return err
+		}
+	}
+	var emails, said []string
+	for _, p := range here {
+		emails = append(emails, p.Email)
+		said = append(said, e.text(messages.GoesOnHere, terminal.Visible(p.Email)))
+	}
+	if here == nil {
+		said = []string{e.text(messages.NonePaused)}
+	}
+	return e.printResumed(emails, strings.Join(said, "\n"))
 }
 
 // resume makes the change of trust for one agent, or for all when email is

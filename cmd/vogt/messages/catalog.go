@@ -158,7 +158,8 @@ const (
 	OneBox
 	ManyBoxes        // number
 	AgentIsPaused    // name
-	StoppedAnyway    // boxes, counted
+	PausedHereOnly   // name
+	GoesOnHere       // name
 	PausedElsewhere  // name
 	ResumedElsewhere // name
 	CannotPauseHere  // name, cause
@@ -400,7 +401,8 @@ var catalog = [keys][2]string{
 	OneBox:               {"one box", "eine Box"},
 	ManyBoxes:            {"%d boxes", "%d Boxen"},
 	AgentIsPaused:        {"%[1]s is paused; nothing is started until its owner lets it go on: vogt resume %[1]s", "%[1]s ist angehalten; nichts wird gestartet, bis der Besitzer ihn fortsetzt: vogt resume %[1]s"},
-	StoppedAnyway:        {"the authority was not told; stopped on this machine all the same: %s", "die Autorität hat es nicht erfahren; auf diesem Rechner trotzdem angehalten: %s"},
+	PausedHereOnly:       {"%[1]s is paused on this machine only; the authority was not told. To let it go on: vogt resume %[1]s", "%[1]s ist nur auf diesem Rechner angehalten; die Autorität hat es nicht erfahren. Fortsetzen mit: vogt resume %[1]s"},
+	GoesOnHere:           {"%s was paused on this machine only, and goes on", "%s war nur auf diesem Rechner angehalten und läuft weiter"},
 	PausedElsewhere:      {"%s was paused; all in this box is stopped", "%s wurde angehalten; alles in dieser Box steht still"},
 	ResumedElsewhere:     {"%s goes on", "%s läuft weiter"},
 	CannotPauseHere:      {"%s is paused, but this box could not be stopped or continued: %s", "%s ist angehalten, aber diese Box ließ sich nicht anhalten oder fortsetzen: %s"},
