@@ -78,6 +78,29 @@ func TestFiles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the home of an agent", func(t *testing.T) {
+		s := subject(t, "http://127.0.0.1:1")
+		home := filepath.Join(s.Paths.Data, "agents", "demo", "home")
+		write(t, filepath.Join(home, "proj", "main.go"), "", 0o644)
+		if err := os.Chmod(filepath.Join(home, "proj"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, find(t, s, "files"), InForce, "closed")
+		// What protects the files is that the folder is closed, and nothing else.
+		if err := os.Chmod(home, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		c := find(t, s, "files")
+		expect(t, c, Failed, "home is open to others (mode 0750), and 2 more")
+		if !strings.Contains(c.Fix, home) {
+			t.Errorf("the command does not name the folder: %s", c.Fix)
+		}
+	})
+	t.Run("beside the home of an agent", func(t *testing.T) {
+		s := subject(t, "http://127.0.0.1:1")
+		write(t, filepath.Join(s.Paths.Data, "agents", "demo", "other", "file"), "", 0o644)
+		expect(t, find(t, s, "files"), Failed, "file is open to others")
+	})
 	t.Run("an open data folder", func(t *testing.T) {
 		s := subject(t, "http://127.0.0.1:1")
 		os.Chmod(s.Paths.Data, 0o755)

@@ -48,6 +48,8 @@ func (x *exam) files(context.Context) Check {
 			}
 			if problem := misplaced(path, info, root == x.Paths.Data); problem != "" {
 				wrong, paths = append(wrong, path+" "+problem), append(paths, path)
+			} else if d.IsDir() && x.keptHome(path) {
+				return fs.SkipDir
 			}
 			return nil
 		})
@@ -63,6 +65,14 @@ func (x *exam) files(context.Context) Check {
 		return finding(name, Failed, fixModes(paths), "%s", text)
 	}
 	return inForce(name, "settings, keys, tokens and data belong to this user and are closed to others")
+}
+
+// keptHome reports whether a folder is the home that is kept for an agent. What the
+// agent makes in it has the modes that the agent likes, in any number of files; that
+// the folder itself is closed to others protects all of it.
+func (x *exam) keptHome(path string) bool {
+	agent, name := filepath.Split(path)
+	return name == "home" && filepath.Dir(filepath.Clean(agent)) == filepath.Join(x.Paths.Data, "agents")
 }
 
 // fixModes is the command for up to three files.
