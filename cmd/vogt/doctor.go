@@ -44,6 +44,7 @@ failed; a protection that is not in force is not a failure.`,
 			if home == "" {
 				home = e.getenv("USERPROFILE")
 			}
+			e.actingAgent()
 			around := ""
 			if profile, in := confine.Around(e.getenv); in {
 				around = profile
@@ -51,7 +52,7 @@ failed; a protection that is not in force is not a failure.`,
 			report := doctor.Examine(cmd.Context(), doctor.Subject{
 				Paths: paths, Vogt: self, Version: version.String(), Getenv: e.getenv, Home: home, Now: e.now,
 				Memory: paths.State, Proc: "/proc", Places: doctor.DefaultPlaces(),
-				Box: around,
+				Box: around, Agent: e.agent,
 				Try: func(ctx context.Context) (trial.Verdict, error) { return trial.Run(ctx, helper) },
 			})
 			if err := e.print(report, func(w io.Writer) error { return report.Write(w, width(e.stdout)) }); err != nil {

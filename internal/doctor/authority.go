@@ -38,7 +38,7 @@ type exam struct {
 	drift     time.Duration // authority's clock minus ours
 
 	logins []login // of this user's home, the person's first
-	login  login   // the identity without a name, or the zero value
+	login  login   // the identity that acts here, or the zero value
 }
 
 // observe looks at what several checks need.
@@ -55,7 +55,7 @@ func observe(ctx context.Context, s Subject) *exam {
 	x.address = x.client.Authority
 	x.logins = readLogins(s.Paths)
 	for _, l := range x.logins {
-		if !l.named {
+		if l.name == s.Agent {
 			x.login, x.address = l, l.Authority
 		}
 	}

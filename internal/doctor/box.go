@@ -13,7 +13,7 @@ import (
 func (x *exam) box(ctx context.Context) Check {
 	const name = "box"
 	if x.Box != "" {
-		return finding(name, InPart, "run vogt doctor outside of the box as well",
+		return finding(name, InPart, "vogt doctor",
 			"this is a box already, by what the environment says of the profile %s: there is none to be made in it, and what else stands here is what the box shows", x.Box)
 	}
 	if x.Try == nil {

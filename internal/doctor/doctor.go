@@ -81,6 +81,8 @@ type Subject struct {
 	Try func(context.Context) (trial.Verdict, error)
 	// Box is the profile of the box that this is run in, or empty.
 	Box string
+	// Agent is the name of the identity that acts here, or empty for the person.
+	Agent string
 }
 
 // DefaultPlaces are where the guide puts the data of an authority that runs as
@@ -110,6 +112,14 @@ func Examine(ctx context.Context, s Subject) Report {
 	var last Check
 	r.Enforcement, last = x.enforcement(r.Checks)
 	r.Checks = append(r.Checks, last)
+	if s.Box != "" {
+		// What mends it is out of reach in a box.
+		for i, c := range r.Checks {
+			if c.Fix != "" {
+				r.Checks[i].Fix = "outside of the box: " + c.Fix
+			}
+		}
+	}
 	r.OK = true
 	for _, c := range r.Checks {
 		r.OK = r.OK && c.State != Failed

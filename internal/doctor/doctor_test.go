@@ -99,6 +99,34 @@ func expect(t *testing.T, c Check, want State, text string) {
 	}
 }
 
+// TestActingAgent examines with an agent's login only, as there is in its box, and
+// with the default address in the settings.
+func TestActingAgent(t *testing.T) {
+	s := subject(t, "http://127.0.0.1:1")
+	url := authority(t, nil)
+	login, err := json.Marshal(map[string]any{
+		"idp": url, "email": "demo@example.org", "act": "agent", "access_token": "t", "expires_at": now().Add(time.Hour).Unix(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(s.Paths.Config, "agents", "demo", "auth.json"), string(login), 0o600)
+	expect(t, find(t, s, "authority"), Failed, "http://127.0.0.1:1 cannot be reached")
+	s.Agent = "other"
+	expect(t, find(t, s, "authority"), Failed, "http://127.0.0.1:1 cannot be reached")
+	s.Agent, s.Box = "demo", "agent"
+	expect(t, find(t, s, "authority"), InForce, "it answers")
+	r := Examine(t.Context(), s)
+	if r.Authority != url || r.Identity != "demo@example.org" {
+		t.Errorf("the authority is %s, the identity %s", r.Authority, r.Identity)
+	}
+	for _, c := range r.Checks {
+		if c.Fix != "" && !strings.HasPrefix(c.Fix, "outside of the box: ") {
+			t.Errorf("%s: advice for a box: %s", c.Name, c.Fix)
+		}
+	}
+}
+
 func TestAuthorityChecks(t *testing.T) {
 	const day = 24 * time.Hour
 	tests := []struct {

@@ -14,26 +14,26 @@ import (
 // login is one identity of this user's home.
 type login struct {
 	client.Login
-	file  client.File
-	path  string
-	named bool // an agent's, kept under its name
+	file client.File
+	path string
+	name string // that an agent's is kept under; the person's has none
 }
 
 // readLogins reads the identities that can be read; what is wrong with the
 // others shows in the check of files.
 func readLogins(paths config.Paths) []login {
 	home := client.Home{Folder: paths.Config}
-	files := []client.File{home.Default()}
+	files, names := []client.File{home.Default()}, []string{""}
 	entries, _ := os.ReadDir(filepath.Join(home.Folder, "agents")) // none is the usual case
 	for _, e := range entries {
 		if f, err := home.Agent(e.Name()); err == nil {
-			files = append(files, f)
+			files, names = append(files, f), append(names, e.Name())
 		}
 	}
 	var all []login
 	for i, f := range files {
 		if l, err := f.Load(); err == nil {
-			all = append(all, login{Login: l, file: f, path: f.Path(), named: i > 0})
+			all = append(all, login{Login: l, file: f, path: f.Path(), name: names[i]})
 		}
 	}
 	return all

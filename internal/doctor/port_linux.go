@@ -20,6 +20,9 @@ func (x *exam) port(context.Context) Check {
 	if !ok {
 		return inForce(name, "the authority is on another machine")
 	}
+	if x.Box != "" {
+		return finding(name, InPart, "vogt doctor", "in a box, %s leads to the authority by way of whoever started the box: who holds the port is seen outside of it", addr)
+	}
 	listeners, err := supervise.Listeners(addr)
 	if err != nil {
 		return finding(name, InPart, "", "%v", err)
