@@ -83,7 +83,18 @@ takes nothing else from the agent: pause it first if it is not to begin again.`,
 				defer cancel()
 				return errors.Join(err, osuser.Kill(ctx, osuser.Spec{Name: args[0]}))
 			}
-			n, err := e.killHere(cmd.Context(), args[0])
+			name := args[0]
+			if !e.isHere(name) {
+				// It was never here, or is named by its address, or there is none.
+				err := e.withAgent(cmd.Context(), name, func(_ *client.Client, p api.Principal) error {
+					name = p.Name
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			n, err := e.killHere(cmd.Context(), name)
 			if err != nil {
 				return withCode(exitCannotRun, err)
 			}
