@@ -222,7 +222,12 @@ func (e *env) changeTrust(ctx context.Context, o trustOptions, operation string,
 		keyPath = c.Login().KeyPath
 	}
 	if keyPath == "" || c.Login().Email == "" {
-		done, err := e.confirmOnPage(ctx, c, operation, params)
+		email := "EMAIL"
+		if l := c.Login(); l.Email != "" && !l.Agent() {
+			email = l.Email
+		}
+		otherwise := e.text(messages.KeyThenAgain, loginLine(email, o.idp))
+		done, err := e.confirmOnPage(ctx, c, operation, params, otherwise)
 		return done, c.Authority(), err
 	}
 	change, err := c.Prepare(ctx, operation, params)

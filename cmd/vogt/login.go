@@ -126,7 +126,7 @@ func (e *env) login(ctx context.Context, email, idp, keyPath string, browser boo
 	if keyPath != "" {
 		err = e.loginRefused(c.LogIn(ctx, email, keyPath), email, keyPath)
 	} else {
-		err = e.loginByPage(ctx, c, email)
+		err = e.loginByPage(ctx, c, email, e.text(messages.KeyInstead, loginLine(email, idp)))
 	}
 	if err != nil {
 		return err
@@ -157,13 +157,22 @@ func (e *env) loginRefused(err error, email, keyPath string) error {
 	return err
 }
 
+// loginLine is the command of a login with a key, for somebody to copy.
+func loginLine(email, idp string) string {
+	line := "vogt login " + terminal.Visible(email)
+	if idp != "" {
+		line += " --idp " + terminal.Visible(idp)
+	}
+	return line + " --key FILE"
+}
+
 // loginByPage has a login of this machine confirmed on a page.
-func (e *env) loginByPage(ctx context.Context, c *client.Client, email string) error {
+func (e *env) loginByPage(ctx context.Context, c *client.Client, email, otherwise string) error {
 	name, err := hostname()
 	if err != nil {
 		return err
 	}
-	done, err := e.confirmOnPage(ctx, c, api.TrustDevice, map[string]string{"name": name})
+	done, err := e.confirmOnPage(ctx, c, api.TrustDevice, map[string]string{"name": name}, otherwise)
 	if err != nil {
 		return err
 	}
@@ -177,15 +186,18 @@ func (e *env) loginByPage(ctx context.Context, c *client.Client, email string) e
 	return c.LogInWith(ctx, *done.Login)
 }
 
-// confirmOnPage prepares a change of trust, prints where to confirm it, and
-// waits for that.
-func (e *env) confirmOnPage(ctx context.Context, c *client.Client, operation string, params map[string]string) (api.Trust, error) {
+// confirmOnPage prepares a change of trust, prints where to confirm it, how long
+// that can be done and what to do otherwise, and waits. Whether the person has a
+// passkey is not known here: the authority tells it to nobody who is not logged in.
+func (e *env) confirmOnPage(ctx context.Context, c *client.Client, operation string, params map[string]string, otherwise string) (api.Trust, error) {
 	change, err := c.Prepare(ctx, operation, params)
 	if err != nil {
 		return api.Trust{}, err
 	}
-	e.say(messages.ConfirmOnPage)
+	left := time.Unix(change.ExpiresAt, 0).Sub(e.now()).Round(time.Minute)
+	e.say(messages.ConfirmOnPage, formatDuration(max(left, time.Minute)))
 	fmt.Fprintf(e.stderr, "Confirm: %s\n", terminal.Visible(change.ConfirmURL))
+	fmt.Fprintln(e.stderr, "vogt: "+otherwise)
 	return c.AwaitChange(ctx, change)
 }
 

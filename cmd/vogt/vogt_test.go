@@ -476,7 +476,8 @@ func TestLoginByPage(t *testing.T) {
 		t.Errorf("an identity was written: %s", r.stdout)
 	}
 	r := logIn(ownerEmail, 3)
-	if r.code != 0 || !strings.Contains(r.stderr, "Confirm: "+a.URL+"/trust/") {
+	if r.code != 0 || !strings.Contains(r.stderr, "Confirm: "+a.URL+"/trust/") ||
+		!strings.Contains(r.stderr, "waiting 10m at most") || !strings.Contains(r.stderr, "log in with your SSH key: vogt login "+ownerEmail+" --idp "+a.URL+" --key FILE\n") {
 		t.Errorf("exit code %d\n%s", r.code, r.stderr)
 	}
 	if r := u.must("whoami"); !strings.Contains(r.stdout, ownerEmail) || strings.Contains(r.stdout, "renews") {
@@ -502,7 +503,8 @@ func TestAgentAddByPage(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(u.home, "config", "agents", "bot")); err == nil {
 		t.Error("what was made for a declined agent stays")
 	}
-	if r := add(func() { a.ConfirmAll(ownerEmail) }, 2); r.code != 0 || !strings.Contains(r.stderr, "Confirm: ") {
+	if r := add(func() { a.ConfirmAll(ownerEmail) }, 2); r.code != 0 || !strings.Contains(r.stderr, "Confirm: ") ||
+		!strings.Contains(r.stderr, "(vogt login EMAIL --idp "+a.URL+" --key FILE), then give this command again\n") {
 		t.Errorf("exit code %d\n%s", r.code, r.stderr)
 	}
 	if r := u.vogt("run", "--agent", "bot", "--", "true"); r.code != exitUndecided {

@@ -123,9 +123,11 @@ const (
 	LogoutLocal          // time
 	ReplacedLogin        // email, authority
 	OtherPersonConfirmed // who, wanted
-	ConfirmOnPage
-	TokenRenews // left
-	TokenEnds   // left
+	ConfirmOnPage        // limit
+	KeyInstead           // command
+	KeyThenAgain         // command
+	TokenRenews          // left
+	TokenEnds            // left
 	TokenRenewsNow
 	TokenEnded
 	AgentAdded          // email, name
@@ -368,7 +370,9 @@ var catalog = [keys][2]string{
 	LogoutLocal:          {"the login was removed here, but the authority does not know: the token stays valid until %s", "die Anmeldung wurde hier entfernt, aber die Autorität weiß es nicht: Das Token bleibt gültig bis %s"},
 	ReplacedLogin:        {"this replaces the login of %s at %s", "dies ersetzt die Anmeldung von %s bei %s"},
 	OtherPersonConfirmed: {"%s confirmed the login, not %s", "die Anmeldung hat %s bestätigt, nicht %s"},
-	ConfirmOnPage:        {"open this page and confirm there; waiting", "öffne diese Seite und bestätige dort; ich warte"},
+	ConfirmOnPage:        {"open this page and confirm there with a passkey; waiting %s at most", "öffne diese Seite und bestätige dort mit einem Passkey; ich warte höchstens %s"},
+	KeyInstead:           {"without a passkey there: stop this (Ctrl-C) and log in with your SSH key: %s", "ohne Passkey dort: brich ab (Strg-C) und melde dich mit deinem SSH-Schlüssel an: %s"},
+	KeyThenAgain:         {"without a passkey there: stop this (Ctrl-C), log in with your SSH key (%s), then give this command again", "ohne Passkey dort: brich ab (Strg-C), melde dich mit deinem SSH-Schlüssel an (%s), dann gib diesen Befehl noch einmal ein"},
 	TokenRenews:          {"valid for %s, renews itself", "gültig für %s, erneuert sich selbst"},
 	TokenEnds:            {"valid for %s", "gültig für %s"},
 	TokenRenewsNow:       {"ended, renews itself at the next call", "abgelaufen, erneuert sich beim nächsten Aufruf"},
