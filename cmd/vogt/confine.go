@@ -65,6 +65,9 @@ func (e *env) confine(ctx context.Context, args []string, name, workspace string
 	if err != nil {
 		return err
 	}
+	if e.asks && box.Serve == nil {
+		return &usageError{text: e.text(messages.AskNeedsProxy, name)}
+	}
 	said := box.Said
 	box.Said = func(out confine.Outcome) {
 		said(out)

@@ -71,6 +71,7 @@ const (
 	BoxLacks // names
 	NoHome
 	AllowNeedsProxy // profile
+	AskNeedsProxy   // profile
 	HostRefused     // host and port, reason
 	NoCommandToProxy
 	ProxyRefused // host and port, reason
@@ -305,6 +306,7 @@ var catalog = [keys][2]string{
 	LimitsOfProcesses:  {"box: limits are those of each process, since this user can make no control group (cgroup v2) here", "Box: Grenzen gelten je Prozess, weil dieser Benutzer hier keine Kontrollgruppe (cgroup v2) anlegen kann"},
 	BoxLacks:           {"box: it lacks %s", "Box: es fehlt ihr %s"},
 	NoHome:             {"HOME is not set: set it to the folder that the box is to hide", "HOME ist nicht gesetzt: setze es auf den Ordner, den die Box verbergen soll"},
+	AskNeedsProxy:      {"--ask is for a box whose connections go through the proxy, and the profile %s has none (net = \"proxy\"); with --allow HOST the box of a profile without a network gets one", "--ask ist für eine Box, deren Verbindungen durch den Proxy gehen, und das Profil %s hat keinen (net = \"proxy\"); mit --allow HOST bekommt die Box eines Profils ohne Netz einen"},
 	AllowNeedsProxy:    {"--allow is for a box without the machine's network, and the profile %s has it (net = \"host\")", "--allow ist für eine Box ohne das Netz der Maschine, und das Profil %s hat es (net = \"host\")"},
 	HostAsked:          {"the box waits for an answer about %s: vogt grant approve %s, or %s", "die Box wartet auf eine Antwort zu %s: vogt grant approve %s, oder %s"},
 	HostIsShared:       {"anybody can put something there: what goes to it can go to anybody", "dort kann jeder etwas ablegen: was dorthin geht, kann an jeden gehen"},
