@@ -86,6 +86,9 @@ command in this box only.`,
 				if e.box, err = e.newBox(confined, ""); err != nil {
 					return err
 				}
+				if err := e.box.Check(); err != nil {
+					return err
+				}
 			}
 			return e.run(cmd.Context(), ask, w)
 		}),

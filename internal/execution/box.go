@@ -44,6 +44,16 @@ func (x *Box) facts() (confinement, network *string) {
 	return &what, &mode
 }
 
+// Check refuses a box about a workspace that cannot have one, before anybody is asked
+// whether a command may run in it.
+func (x *Box) Check() error {
+	err := confine.CheckWorkspace(confine.Request{Workspace: x.Workspace, Home: x.Home, State: x.State, Secret: x.Secret})
+	if err != nil {
+		return &Error{Kind: Unboxed, Err: err}
+	}
+	return nil
+}
+
 // changedCode is the exit code of a box whose command changed what it should
 // not have.
 const changedCode = 126

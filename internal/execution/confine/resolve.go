@@ -104,6 +104,29 @@ func (s *resolver) resolve() (p *plan.Plan, missing []string, err error) {
 	return p, s.missing, nil
 }
 
+// CheckWorkspace refuses a workspace about which there can be no box, as Resolve does:
+// for those who ask a person before they run anything. Of the request it looks at
+// Workspace, Home, State and Secret.
+func CheckWorkspace(r Request) error {
+	s := &resolver{request: r}
+	return s.place()
+}
+
+// place finds the workspace, the homes and what is secret, and refuses a workspace
+// that is too wide.
+func (s *resolver) place() (err error) {
+	r := s.request
+	if s.workspace, err = canonicalDir(r.Workspace); err != nil {
+		return fmt.Errorf("the workspace %s: %w", r.Workspace, err)
+	}
+	if s.home, err = canonicalDir(r.Home); err != nil {
+		return fmt.Errorf("the home %s: %w", r.Home, err)
+	}
+	s.homes = homesOf(s.home)
+	s.secrets = s.findSecrets()
+	return s.tooWide()
+}
+
 // plan is all of the plan but for what more returns.
 func (s *resolver) plan() (p *plan.Plan, err error) {
 	r := s.request
@@ -112,15 +135,7 @@ func (s *resolver) plan() (p *plan.Plan, err error) {
 		s.roots = make(chan []string, 1)
 		go func() { s.roots <- rootsOwn("/etc") }()
 	}
-	if s.workspace, err = canonicalDir(r.Workspace); err != nil {
-		return nil, fmt.Errorf("the workspace %s: %w", r.Workspace, err)
-	}
-	if s.home, err = canonicalDir(r.Home); err != nil {
-		return nil, fmt.Errorf("the home %s: %w", r.Home, err)
-	}
-	s.homes = homesOf(s.home)
-	s.secrets = s.findSecrets()
-	if err := s.tooWide(); err != nil {
+	if err := s.place(); err != nil {
 		return nil, err
 	}
 	dir := s.workspace

@@ -154,8 +154,14 @@ func TestResolveRefuses(t *testing.T) {
 	} {
 		r := tr.request()
 		tt.change(&r)
-		if _, _, err := Resolve(r); err == nil || !strings.Contains(err.Error(), tt.want) {
+		_, _, err := Resolve(r)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want one with %q", tt.name, err, tt.want)
+		}
+		// What is refused because of the workspace alone is refused before, too.
+		early := CheckWorkspace(Request{Workspace: r.Workspace, Home: r.Home, State: r.State, Secret: r.Secret})
+		if alone := r.Workspace != tr.workspace || r.Home != tr.home; alone != (early != nil) || alone && early.Error() != err.Error() {
+			t.Errorf("%s: before anybody is asked: %v", tt.name, early)
 		}
 	}
 }
