@@ -85,7 +85,7 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		case r.Port == 0:
 			where = terminal.Visible(r.Host) // only its address was asked for
 		}
-		e.say(o.refused, where, r.Reason)
+		e.say(o.refused, where, e.whyRefused(r))
 	}}
 	var report *boxReport
 	if e.reports {
@@ -130,6 +130,42 @@ func (e *env) newWay(p *confine.Profile, o wayOptions) (*way, error) {
 		}
 	}
 	return w, nil
+}
+
+// whyRefused is the word for why a connection was refused, and what it means to who
+// started the program. What is not listed is about the program's own protocol, and
+// the program is told more than fits here.
+func (e *env) whyRefused(r egress.Record) string {
+	host := terminal.Visible(r.Host)
+	if p := r.Port; p != 0 && p != 80 && p != 443 {
+		host = net.JoinHostPort(host, strconv.Itoa(int(p)))
+	}
+	var means string
+	switch r.Reason {
+	case egress.NotGranted:
+		means = e.text(messages.NotGranted, host)
+	case egress.NeverAsked:
+		means = e.text(messages.NeverAskedAbout, host)
+	case egress.CannotResolve:
+		means = e.text(messages.NoAddress)
+	case egress.RefusedAddress:
+		means = e.text(messages.NotPublic)
+	case egress.ClientGone:
+		means = e.text(messages.ClientGone)
+	case egress.CannotConnect:
+		means = e.text(messages.NotConnected)
+	case egress.DeniedByRule:
+		means = e.text(messages.RuleDenies)
+	case egress.Denied:
+		means = e.text(messages.PersonDenied)
+	case egress.Unanswered:
+		means = e.text(messages.NobodyAnswered)
+	case egress.NoName:
+		means = e.text(messages.NotByName)
+	default:
+		return r.Reason.String()
+	}
+	return r.Reason.String() + ": " + means
 }
 
 // boxWay is newWay for a box.

@@ -73,6 +73,16 @@ const (
 	AllowNeedsProxy // profile
 	AskNeedsProxy   // profile
 	HostRefused     // host and port, reason
+	NotGranted      // what --allow would be given
+	NoAddress
+	NotPublic
+	ClientGone
+	NotConnected
+	RuleDenies
+	PersonDenied
+	NobodyAnswered
+	NeverAskedAbout
+	NotByName
 	NoCommandToProxy
 	ProxyRefused // host and port, reason
 	NoPort       // text
@@ -315,6 +325,16 @@ var catalog = [keys][2]string{
 	ClaimedProgram:     {"%s (claimed)", "%s (behauptet)"},
 	AskNeedsLogin:      {"nobody can be asked about hosts: %s", "nach Hosts kann niemand gefragt werden: %s"},
 	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},
+	NotGranted:         {"no rule names it; what permits it: --allow %s, or hosts in the profile", "keine Regel nennt ihn; erlaubt wird er durch --allow %s oder unter hosts im Profil"},
+	NoAddress:          {"the name does not resolve here; check how it is written", "der Name lässt sich hier nicht auflösen; prüfe, wie er geschrieben ist"},
+	NotPublic:          {"it leads to an address that is not public, or not the rule's; only a rule of a profile that names its network (within) can permit that", "er führt zu einer Adresse, die nicht öffentlich oder nicht die der Regel ist; das erlaubt nur eine Regel eines Profils, die ihr Netz nennt (within)"},
+	ClientGone:         {"the program gave up waiting before it was connected", "das Programm hat das Warten aufgegeben, bevor es verbunden war"},
+	NotConnected:       {"the host does not accept the connection; check host and port, or try later", "der Host nimmt die Verbindung nicht an; prüfe Host und Port, oder versuche es später"},
+	RuleDenies:         {"a rule of the profile denies it", "eine Regel des Profils verbietet ihn"},
+	PersonDenied:       {"a person was asked and refused", "eine Person wurde gefragt und hat abgelehnt"},
+	NobodyAnswered:     {"a person was asked and did not answer in time; ask again when somebody can", "eine Person wurde gefragt und hat nicht rechtzeitig geantwortet; frage wieder, wenn jemand es kann"},
+	NeverAskedAbout:    {"nobody is asked about such a host; what permits it: --allow %s, or hosts in the profile", "nach einem solchen Host wird niemand gefragt; erlaubt wird er durch --allow %s oder unter hosts im Profil"},
+	NotByName:          {"the address stands for no name; connect to hosts by their names", "die Adresse steht für keinen Namen; verbinde mit Hosts über ihre Namen"},
 	NoCommandToProxy:   {"no command is given: vogt proxy -- COMMAND", "kein Befehl angegeben: vogt proxy -- BEFEHL"},
 	ProxyRefused:       {"the proxy does not let %s be reached: %s", "der Proxy lässt %s nicht zu: %s"},
 	NoPort:             {"%q is no port from 1 to 65535", "%q ist kein Port von 1 bis 65535"},

@@ -46,7 +46,7 @@ func (l Lang) Text(key Key, args ...any) string {
 }
 
 // Key names a message.
-type Key uint8
+type Key uint16
 
 // ForKind is the message for a kind of client error.
 func ForKind(k client.Kind) Key { return KindMalformed + Key(k) }
