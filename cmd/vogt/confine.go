@@ -130,6 +130,9 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 	if err != nil {
 		return nil, withCode(exitConfig, err)
 	}
+	if err := e.checkAllowed(hosts); err != nil {
+		return nil, err
+	}
 	for _, host := range hosts {
 		if why := e.neverReached(host); why != "" {
 			return nil, &usageError{text: e.text(messages.AllowNever, host, why)}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"vogt/cmd/vogt/messages"
 	"vogt/internal/egress"
 	"vogt/internal/egress/secret"
 	"vogt/internal/execution/confine"
@@ -30,7 +32,7 @@ func (e *env) readHosts(p *confine.Profile) (*hosts, error) {
 	for _, host := range p.Hosts {
 		rule, err := hostRule(host)
 		if err != nil {
-			return nil, fmt.Errorf("profile %s: hosts: %w", p.Name, err)
+			return nil, fmt.Errorf("profile %s: hosts: %q: %w", p.Name, host, err)
 		}
 		h.rules = append(h.rules, rule)
 	}
@@ -44,6 +46,28 @@ func (e *env) readHosts(p *confine.Profile) (*hosts, error) {
 	return h, nil
 }
 
+// checkAllowed refuses values of --allow that are no hosts, before anything is made
+// of them. An address is not repeated as it is: there may be a password in it.
+func (e *env) checkAllowed(hosts []string) error {
+	for _, text := range hosts {
+		if strings.Contains(text, "/") {
+			host := "HOST"
+			if u, err := url.Parse(text); err == nil && u.Host != "" {
+				host = u.Host
+			}
+			return &usageError{text: e.text(messages.AllowAddress, host)}
+		}
+		rule, err := hostRule(text)
+		if err == nil {
+			err = rule.Check()
+		}
+		if err != nil {
+			return &usageError{text: e.text(messages.AllowBad, text, err)}
+		}
+	}
+	return nil
+}
+
 // hostRule reads a host of a profile: name, *.name or name:port.
 func hostRule(text string) (egress.Rule, error) {
 	name, port, ok := strings.Cut(text, ":")
@@ -52,7 +76,7 @@ func hostRule(text string) (egress.Rule, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return egress.Rule{}, fmt.Errorf("%q: the port is no number from 1 to 65535", text)
+		return egress.Rule{}, fmt.Errorf("%q is no port from 1 to 65535", port)
 	}
 	return egress.Rule{Host: name, Ports: []uint16{uint16(n)}}, nil
 }

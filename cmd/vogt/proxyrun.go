@@ -56,6 +56,9 @@ and stops mistakes; "vogt confine --allow HOST" is for a program that may mean h
 
 // proxied runs a command with a proxy of its own.
 func (e *env) proxied(ctx context.Context, args []string, name string, allow []string) error {
+	if err := e.checkAllowed(allow); err != nil {
+		return err
+	}
 	p := &confine.Profile{Name: "proxy"}
 	if name != "" {
 		var err error

@@ -204,6 +204,12 @@ func (p Policy) compile() ([]rule, error) {
 	return rules, errors.Join(problems...)
 }
 
+// Check says what is wrong with a rule by itself, as New does for all of them.
+func (r Rule) Check() error {
+	_, err := compileRule(r, true)
+	return err
+}
+
 func compileRule(r Rule, kinds bool) (rule, error) {
 	compiled := rule{Rule: r}
 	name, star := strings.CutPrefix(r.Host, "*.")

@@ -138,6 +138,12 @@ func TestRulesThatAreNone(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "rule 2") {
 			t.Errorf("%+v: %v, want an error about %q", tt.rule, err, tt.want)
 		}
+		if err := tt.rule.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v by itself: %v, want an error about %q", tt.rule, err, tt.want)
+		}
+	}
+	if err := (Rule{Host: "*.corp.example"}).Check(); err != nil {
+		t.Error(err)
 	}
 	if _, err := New(Config{Audit: new(records), Policy: Policy{Rules: []Rule{{Host: "*.corp.example"}}}}); err == nil {
 		t.Error("a star is accepted although nobody knows which hosts are shared")

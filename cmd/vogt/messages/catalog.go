@@ -61,6 +61,8 @@ const (
 	AgentInBox    // profile, agent
 	NoPersonInBox // profile
 	AllowNever    // host, why
+	AllowAddress  // the host in it
+	AllowBad      // what was given, why
 	ThisMachine
 	NoPublicAddress  // class
 	BadAuthority     // address, agent
@@ -307,6 +309,8 @@ var catalog = [keys][2]string{
 	AgentInBox:         {"this is a box of Vogt already (profile %[1]s), and agents are started from outside of it: leave it, then: vogt agent start %[2]s -- COMMAND", "dies ist schon eine Box von Vogt (Profil %[1]s), und Agenten werden von außerhalb gestartet: verlass sie, dann: vogt agent start %[2]s -- BEFEHL"},
 	NoPersonInBox:      {"this is a box of Vogt (profile %s), and no person's login is in it: cards are answered outside of it; from here \"vogt run -- COMMAND\" asks", "dies ist eine Box von Vogt (Profil %s), und die Anmeldung einer Person gibt es darin nicht: Anfragen werden außerhalb beantwortet; von hier fragt „vogt run -- BEFEHL“"},
 	AllowNever:         {"--allow %s cannot work: %s; the proxy of a box reaches public addresses only. The authority needs no --allow (vogt agent start); for other services use a profile with net = \"host\", or start them in the box", "--allow %s kann nicht wirken: %s; der Proxy einer Box erreicht nur öffentliche Adressen. Die Autorität braucht kein --allow (vogt agent start); für andere Dienste nimm ein Profil mit net = \"host\" oder starte sie in der Box"},
+	AllowAddress:       {"--allow wants a host, not the address of a page: --allow %s", "--allow erwartet einen Host, nicht die Adresse einer Seite: --allow %s"},
+	AllowBad:           {"--allow %q: want name, *.name or name:port: %s", "--allow %q: erwartet wird name, *.name oder name:port: %s"},
 	ThisMachine:        {"it is this machine, and in the box it would be the box itself", "es ist diese Maschine, und in der Box wäre es die Box selbst"},
 	NoPublicAddress:    {"it is no public address (%s)", "es ist keine öffentliche Adresse (%s)"},
 	BadAuthority:       {"the address of the authority, %[1]q, cannot be read: log the agent in anew (vogt login EMAIL --agent %[2]s)", "die Adresse der Autorität, %[1]q, ist nicht zu lesen: melde den Agenten neu an (vogt login E-MAIL --agent %[2]s)"},
