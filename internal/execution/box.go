@@ -70,6 +70,9 @@ func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 		x.Said(out)
 	}
 	if refused, ok := errors.AsType[*confine.RefusedError](err); ok {
+		if refused.Unseen {
+			return Outcome{}, &Error{Kind: Unseen, Path: b.program.found}
+		}
 		text := refused.Reason
 		if refused.Remedy != "" {
 			text += "; what helps: " + refused.Remedy

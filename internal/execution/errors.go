@@ -23,6 +23,7 @@ const (
 	Unresolved                // its #! line has env(1) start what cannot be known
 	Unboxed                   // the box that it is to run in cannot be had
 	Swapped                   // another file was executed than the one that was bound
+	Unseen                    // it, or what runs it, is not shown in the box
 )
 
 // Error is a command that cannot be bound or was not started.
@@ -51,6 +52,7 @@ var kindTexts = [...]string{
 	Unresolved:    "its #! line has env(1) start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS",
 	Unboxed:       "was not started, for want of its box",
 	Swapped:       "another file was executed; it was killed before it did anything",
+	Unseen:        "it, or what runs it, lies outside of what the box shows",
 }
 
 // Error implements error.

@@ -263,6 +263,7 @@ const (
 	RunUnresolved
 	RunUnboxed
 	RunSwapped
+	RunUnseen
 
 	keys // how many there are
 )
@@ -517,4 +518,5 @@ var catalog = [keys][2]string{
 	RunUnresolved:    {"its #! line has env start a program that cannot be known; name the interpreter by its path there, or as in: #!/usr/bin/env -S PROGRAM ARGUMENTS", "seine #!-Zeile lässt env ein Programm starten, das sich nicht feststellen lässt; nenne dort den Interpreter mit seinem Pfad, oder wie in: #!/usr/bin/env -S PROGRAMM ARGUMENTE"},
 	RunUnboxed:       {"not started, for want of its box", "nicht gestartet, weil die Box fehlt"},
 	RunSwapped:       {"another file was executed in its place; it was killed before it did anything. Somebody is tampering with this machine", "an seiner Stelle wurde eine andere Datei ausgeführt; sie wurde beendet, bevor sie etwas tat. Jemand manipuliert diesen Rechner"},
+	RunUnseen:        {"it, or what runs it, lies outside of what the box shows; nothing ran. Put it into the workspace, or name its folder under read in a profile", "es selbst oder sein Interpreter liegt außerhalb dessen, was die Box zeigt; nichts wurde ausgeführt. Leg es in den Ordner der Box, oder nenne seinen Ordner unter read in einem Profil"},
 }

@@ -25,6 +25,9 @@ type Outcome struct {
 type RefusedError struct {
 	Reason string
 	Remedy string
+	// Unseen is set if the program, or what runs it, exists but is not shown in the
+	// box.
+	Unseen bool
 
 	namespaces bool // this machine does not let a user have them
 }

@@ -352,7 +352,7 @@ func (b *launch) wait(g *begun, p *plan.Plan) (Outcome, error) {
 	out := Outcome{Report: report, Code: exitCode(g.cmd.ProcessState), Late: late.Load()}
 	switch {
 	case report.Error != "":
-		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, namespaces: report.Namespaces}
+		return out, &RefusedError{Reason: report.Error, Remedy: report.Remedy, Unseen: report.Unseen, namespaces: report.Namespaces}
 	case err != nil:
 		return out, &RefusedError{Reason: err.Error(), namespaces: p.Level == plan.Bwrap && errors.Is(err, errEarly)}
 	}
@@ -503,7 +503,7 @@ func converse(control *os.File, p *plan.Plan, r Request, served *sync.WaitGroup)
 			return report, sockets, fmt.Errorf("the helper's report is broken: %w", err)
 		}
 		if next.Error != "" {
-			report.Error, report.Remedy, report.Namespaces = next.Error, next.Remedy, next.Namespaces
+			report.Error, report.Remedy, report.Namespaces, report.Unseen = next.Error, next.Remedy, next.Namespaces, next.Unseen
 			return report, sockets, nil
 		}
 		if next.Level != p.Level {

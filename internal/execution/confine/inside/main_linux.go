@@ -398,6 +398,10 @@ func (c *control) fail(err error) {
 	if errors.As(err, &step) {
 		r.Remedy, r.Namespaces = step.remedy, step.namespaces
 	}
+	var program *programError
+	if errors.As(err, &program) {
+		r.Unseen = errors.Is(program.err, syscall.ENOENT)
+	}
 	c.report(r)
 }
 

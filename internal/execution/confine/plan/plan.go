@@ -395,6 +395,8 @@ type Report struct {
 	// Namespaces says that this machine does not give an ordinary user what a
 	// full box is made of.
 	Namespaces bool
+	// Unseen says that the program, or what runs it, is not there in the box.
+	Unseen bool `json:",omitempty"`
 	// Lacks names what the plan asks for and this box does not hold.
 	Lacks []string `json:",omitempty"`
 }
