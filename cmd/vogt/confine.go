@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -149,7 +150,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 			return nil, err
 		}
 	}
-	if workspace, err = canonical(workspace); err != nil {
+	if workspace, err = e.workspaceFolder(workspace); err != nil {
 		return nil, withCode(exitCannotRun, err)
 	}
 	if p, err = p.In(workspace); err != nil {
@@ -242,6 +243,21 @@ func (e *env) boxEnded(out confine.Outcome) {
 			e.say(messages.PutAside, terminal.Visible(c.Path), terminal.Visible(filepath.Base(c.Aside)))
 		}
 	}
+}
+
+// workspaceFolder is canonical for the folder that a box is about.
+func (e *env) workspaceFolder(name string) (string, error) {
+	folder, err := canonical(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New(e.text(messages.NoWorkspace, terminal.Visible(name)))
+	}
+	if err != nil {
+		return "", err
+	}
+	if st, err := os.Stat(folder); err == nil && !st.IsDir() {
+		return "", errors.New(e.text(messages.WorkspaceIsFile, terminal.Visible(name)))
+	}
+	return folder, nil
 }
 
 // canonical is the absolute path of a folder without symbolic links.

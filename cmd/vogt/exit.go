@@ -261,10 +261,22 @@ func (e *env) executionText(x *execution.Error) string {
 	if x.Path != "" {
 		text = terminal.Visible(x.Path) + ": " + text
 	}
+	if w, ok := errors.AsType[*confine.WideError](x.Err); ok {
+		return text + ": " + e.wideText(w)
+	}
 	if x.Err != nil {
 		text += ": " + terminal.Visible(x.Err.Error())
 	}
 	return text
+}
+
+// wideText says why a folder cannot be a workspace.
+func (e *env) wideText(w *confine.WideError) string {
+	args := []any{terminal.Visible(w.Workspace)}
+	if w.Two() {
+		args = append(args, terminal.Visible(w.Other))
+	}
+	return e.text(messages.ForWide(w.Why), args...) + ": " + e.text(messages.WideAdvice)
 }
 
 func (e *env) mismatchText(m *flow.MismatchError) string {

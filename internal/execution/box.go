@@ -73,11 +73,9 @@ func (x *Box) run(b *Bound, attr *os.ProcAttr) (Outcome, error) {
 		if refused.Unseen {
 			return Outcome{}, &Error{Kind: Unseen, Path: b.program.found}
 		}
-		text := refused.Reason
 		if refused.Remedy != "" {
-			text += "; what helps: " + refused.Remedy
+			err = errors.New(refused.Reason + "; what helps: " + refused.Remedy)
 		}
-		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: errors.New(text)}
 	}
 	if err != nil {
 		return Outcome{}, &Error{Kind: Unboxed, Path: b.program.found, Err: err}

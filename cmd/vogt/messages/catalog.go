@@ -265,6 +265,18 @@ const (
 	RunSwapped
 	RunUnseen
 
+	// Why a folder cannot be a workspace, in the order of package confine.
+	WideSystem   // workspace
+	WideHome     // workspace, home
+	WideSettings // workspace
+	WideStarts   // workspace
+	WideSecret   // workspace
+	WideInSecret // workspace, folder
+	WideHolds    // workspace, folder
+	WideAdvice
+	NoWorkspace     // workspace
+	WorkspaceIsFile // workspace
+
 	keys // how many there are
 )
 
@@ -519,4 +531,15 @@ var catalog = [keys][2]string{
 	RunUnboxed:       {"not started, for want of its box", "nicht gestartet, weil die Box fehlt"},
 	RunSwapped:       {"another file was executed in its place; it was killed before it did anything. Somebody is tampering with this machine", "an seiner Stelle wurde eine andere Datei ausgeführt; sie wurde beendet, bevor sie etwas tat. Jemand manipuliert diesen Rechner"},
 	RunUnseen:        {"it, or what runs it, lies outside of what the box shows; nothing ran. Put it into the workspace, or name its folder under read in a profile", "es selbst oder sein Interpreter liegt außerhalb dessen, was die Box zeigt; nichts wurde ausgeführt. Leg es in den Ordner der Box, oder nenne seinen Ordner unter read in einem Profil"},
+
+	WideSystem:      {"%s cannot be a workspace", "%s kann nicht der Ordner einer Box sein"},
+	WideHome:        {"the workspace %s holds the home %s", "im Ordner %s liegt das Home %s"},
+	WideSettings:    {"%s cannot be a workspace, since it holds the settings of programs", "%s kann nicht der Ordner einer Box sein, denn dort liegen die Einstellungen von Programmen"},
+	WideStarts:      {"%s cannot be a workspace, since programs in it are started by themselves", "%s kann nicht der Ordner einer Box sein, denn Programme darin werden von selbst gestartet"},
+	WideSecret:      {"%s cannot be a workspace, since no box may see it", "%s kann nicht der Ordner einer Box sein, denn keine Box darf ihn sehen"},
+	WideInSecret:    {"the workspace %s lies in %s, which no box may see", "der Ordner %s liegt in %s, was keine Box sehen darf"},
+	WideHolds:       {"the workspace %s holds %s, which no box may see", "im Ordner %s liegt %s, was keine Box sehen darf"},
+	WideAdvice:      {"start the box in the folder of a project", "starte die Box im Ordner eines Projekts"},
+	NoWorkspace:     {"the workspace %s: there is no such folder", "den Ordner %s für die Box gibt es nicht"},
+	WorkspaceIsFile: {"the workspace %s is no folder; name the folder that it is in", "%s ist kein Ordner; nenne den Ordner, in dem es liegt"},
 }

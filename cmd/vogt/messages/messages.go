@@ -13,6 +13,7 @@ import (
 
 	"vogt/internal/client"
 	"vogt/internal/execution"
+	"vogt/internal/execution/confine"
 )
 
 // Lang is a language. The zero value is English.
@@ -50,6 +51,9 @@ type Key uint16
 
 // ForKind is the message for a kind of client error.
 func ForKind(k client.Kind) Key { return KindMalformed + Key(k) }
+
+// ForWide is the message for a folder that cannot be a workspace.
+func ForWide(w confine.Wide) Key { return WideSystem + Key(w) }
 
 // ForExecution is the message for a kind of execution error.
 func ForExecution(k execution.Kind) Key { return RunUnexecutable + Key(k) }

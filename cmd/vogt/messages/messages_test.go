@@ -8,6 +8,7 @@ import (
 
 	"vogt/internal/client"
 	"vogt/internal/execution"
+	"vogt/internal/execution/confine"
 )
 
 // Every message exists in both languages and takes the same arguments.
@@ -53,6 +54,20 @@ func TestKindsHaveMessages(t *testing.T) {
 		e := &execution.Error{Kind: k}
 		if got := English.Text(ForExecution(k)); !strings.HasPrefix(got, firstWords(e.Error())) {
 			t.Errorf("kind %q has the message %q", e, got)
+		}
+	}
+}
+
+// A folder that cannot be a workspace is told as the package that refuses it does.
+func TestWideHasMessages(t *testing.T) {
+	for w := confine.IsSystem; w <= confine.HoldsSecret; w++ {
+		e := &confine.WideError{Why: w, Workspace: "/a", Other: "/b"}
+		args := []any{"/a", "/b"}
+		if !e.Two() {
+			args = args[:1]
+		}
+		if got := English.Text(ForWide(w), args...) + ": " + English.Text(WideAdvice); got != e.Error() {
+			t.Errorf("reason %d: %q, want %q", w, got, e)
 		}
 	}
 }

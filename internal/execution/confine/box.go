@@ -29,7 +29,11 @@ type RefusedError struct {
 	// box.
 	Unseen bool
 
-	namespaces bool // this machine does not let a user have them
+	cause      error // such as a *WideError, or nil
+	namespaces bool  // this machine does not let a user have them
 }
 
 func (e *RefusedError) Error() string { return e.Reason }
+
+// Unwrap returns what the plan of the box failed at, if it did.
+func (e *RefusedError) Unwrap() error { return e.cause }

@@ -303,31 +303,37 @@ func (s *resolver) cache() (string, error) {
 func (s *resolver) tooWide() error {
 	for _, home := range s.homes {
 		if s.workspace == home || within(home, s.workspace) {
-			return fmt.Errorf("the workspace %s holds the home %s: start the box in the folder of a project", s.workspace, home)
+			return &WideError{HoldsHome, s.workspace, home}
 		}
 	}
 	for _, home := range s.homes {
 		for _, name := range []string{".config", ".local", ".local/share", ".cache"} {
 			if s.workspace == path.Join(home, name) {
-				return fmt.Errorf("the workspace cannot be %s, which holds the settings of programs: start the box in the folder of a project", s.workspace)
+				return &WideError{IsSettings, s.workspace, s.workspace}
 			}
 		}
 		for _, name := range []string{"bin", ".local/bin", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications", ".config/fish", ".ssh", ".gnupg"} {
 			if covered(s.workspace, []string{path.Join(home, name)}) {
-				return fmt.Errorf("the workspace cannot be %s, from where programs are started by themselves: start the box in the folder of a project", s.workspace)
+				return &WideError{StartsPrograms, s.workspace, s.workspace}
 			}
 		}
 	}
 	for _, name := range s.secrets {
 		real, err := filepath.EvalSymlinks(name)
-		if err == nil && (covered(s.workspace, []string{real}) || covered(real, []string{s.workspace})) {
-			return fmt.Errorf("the workspace %s is, holds or lies in %s, which no box may see: start the box in the folder of a project", s.workspace, name)
+		switch {
+		case err != nil: // nothing is there
+		case s.workspace == real:
+			return &WideError{IsSecret, s.workspace, name}
+		case covered(s.workspace, []string{real}):
+			return &WideError{InSecret, s.workspace, name}
+		case covered(real, []string{s.workspace}):
+			return &WideError{HoldsSecret, s.workspace, name}
 		}
 	}
 	for _, name := range []string{"/", "/usr", "/etc", "/var", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/run", "/root", "/home", "/opt", "/tmp",
 		"/System", "/Library", "/Applications", "/Users", "/Volumes", "/private", "/private/etc", "/private/tmp", "/private/var"} {
 		if s.workspace == name {
-			return fmt.Errorf("the workspace cannot be %s: start the box in the folder of a project", name)
+			return &WideError{IsSystem, s.workspace, name}
 		}
 	}
 	return nil

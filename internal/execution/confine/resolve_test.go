@@ -145,7 +145,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"the home", func(r *Request) { r.Workspace = tr.home }, "holds the home"},
 		{"above the home", func(r *Request) { r.Workspace = filepath.Dir(tr.home) }, "holds the home"},
 		{"everything", func(r *Request) { r.Workspace = "/" }, "holds the home"},
-		{"the system", func(r *Request) { r.Workspace = "/usr" }, "cannot be /usr"},
+		{"the system", func(r *Request) { r.Workspace = "/usr" }, "/usr cannot be a workspace"},
 		{"none", func(r *Request) { r.Workspace = filepath.Join(tr.home, "none") }, "no such file"},
 		{"a file", func(r *Request) { r.Workspace = tr.file("f", "") }, "no folder"},
 		{"no home", func(r *Request) { r.Home = filepath.Join(tr.home, "none") }, "the home"},

@@ -50,7 +50,7 @@ func Run(_ string, r Request, streams Streams) (Outcome, error) {
 	// there.
 	p, _, err := s.resolve()
 	if err != nil {
-		return Outcome{}, &RefusedError{Reason: err.Error()}
+		return Outcome{}, &RefusedError{Reason: err.Error(), cause: err}
 	}
 	dir, err := os.MkdirTemp("", "vogt-box-")
 	if err != nil {

@@ -64,7 +64,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	s := <-preparing
 	defer s.owed.paid()
 	if s.err != nil {
-		return Outcome{Earlier: earlier}, &RefusedError{Reason: s.err.Error()}
+		return Outcome{Earlier: earlier}, &RefusedError{Reason: s.err.Error(), cause: s.err}
 	}
 	var out Outcome
 	if r.Level == plan.Reduced {
