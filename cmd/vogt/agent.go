@@ -25,7 +25,7 @@ import (
 func newAgentCommand(e *env) *cobra.Command {
 	return newGroup("agent", "Enrol agents and look after them",
 		newAgentAddCommand(e), newAgentListCommand(e), newAgentShowCommand(e),
-		newAgentPauseCommand(e), newAgentKillCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
+		newAgentPauseCommand(e), newResumeCommand(e), newAgentKillCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
 	)
 }
 

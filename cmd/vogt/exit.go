@@ -165,7 +165,9 @@ type usageError struct {
 // explainUsage names the help that fits.
 func (e *env) explainUsage(u *usageError) failure {
 	f := failure{code: exitUsage, title: terminal.Visible(u.text)}
-	if e.called == nil || e.called.HasSubCommands() || e.called.Name() == "help" {
+	// A group is called for what is in it; a command can do something by itself, too.
+	group := e.called != nil && e.called.HasSubCommands() && e.called.Use == e.called.Name()
+	if e.called == nil || group || e.called.Name() == "help" {
 		f.advice = []string{e.text(messages.SeeHelp)}
 		return f
 	}

@@ -462,7 +462,7 @@ func newStandingTestCommand(e *env) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{text: e.text(messages.NoCommand)}
+				return &usageError{text: e.text(messages.NoCommandToTest)}
 			}
 			return e.testStanding(cmd.Context(), who, confined, workspace, args)
 		}),

@@ -86,6 +86,7 @@ const (
 	NeverAskedAbout
 	NotByName
 	NoCommandToProxy
+	NoCommandToTest
 	ProxyRefused // host and port, reason
 	NoPort       // text
 	NoProxyNamed
@@ -353,6 +354,7 @@ var catalog = [keys][2]string{
 	NeverAskedAbout:    {"nobody is asked about such a host; what permits it: --allow %s, or hosts in the profile", "nach einem solchen Host wird niemand gefragt; erlaubt wird er durch --allow %s oder unter hosts im Profil"},
 	NotByName:          {"the address stands for no name; connect to hosts by their names", "die Adresse steht für keinen Namen; verbinde mit Hosts über ihre Namen"},
 	NoCommandToProxy:   {"no command is given: vogt proxy -- COMMAND", "kein Befehl angegeben: vogt proxy -- BEFEHL"},
+	NoCommandToTest:    {"no command is given: vogt standing test --for NAME -- COMMAND", "kein Befehl angegeben: vogt standing test --for NAME -- BEFEHL"},
 	ProxyRefused:       {"the proxy does not let %s be reached: %s", "der Proxy lässt %s nicht zu: %s"},
 	NoPort:             {"%q is no port from 1 to 65535", "%q ist kein Port von 1 bis 65535"},
 	NoProxyNamed:       {"no variable names a proxy: start it in a box with hosts, or with \"vogt proxy\"", "keine Variable nennt einen Proxy: starte es in einer Box mit Hosts oder mit „vogt proxy“"},
