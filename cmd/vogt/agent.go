@@ -371,7 +371,8 @@ func newAgentRemoveCommand(e *env) *cobra.Command {
 		Short: "Remove an agent for good; the login suffices",
 		Long: `Remove an agent for good: its logins, requests and permissions end at once.
 What it did stays on record. If it was made here, its key and login are deleted
-as well. As root, with sudo, its OS user is removed too; the home stays where it is,
+as well; the home that its boxes have kept stays, and with it what programs keep
+there, such as logins of models. As root, with sudo, its OS user is removed too; the home stays where it is,
 or is moved to where only root can read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
@@ -390,10 +391,14 @@ or is moved to where only root can read it.`,
 					return err
 				}
 				_, err := e.killHere(cmd.Context(), p.Name)
-				if err := errors.Join(err, e.forget(p)); err != nil {
+				kept, failed := e.forget(p)
+				if err := errors.Join(err, failed); err != nil {
 					return err
 				}
 				p.Active = false
+				if kept != "" {
+					e.say(messages.HomeStays, terminal.Visible(kept))
+				}
 				return e.print(p, line(e.text(messages.AgentRemoved, terminal.Visible(p.Email))))
 			})
 		}),
@@ -402,20 +407,23 @@ or is moved to where only root can read it.`,
 	return cmd
 }
 
-// forget deletes the files of an agent that was made here and is no more.
-func (e *env) forget(p api.Principal) error {
+// forget deletes the files of an agent that was made here and is no more. It returns
+// the home that is kept all the same, if there is one.
+func (e *env) forget(p api.Principal) (kept string, err error) {
 	paths, err := e.paths()
 	if err != nil {
-		return err
+		return "", err
 	}
 	file, err := home(paths).Agent(p.Name)
 	if err != nil {
-		return nil // its name was given elsewhere
+		return "", nil // its name was given elsewhere
 	}
 	if l, err := file.Load(); err != nil || l.Email != p.Email {
-		return nil
+		return "", nil
 	}
-	return errors.Join(os.RemoveAll(home(paths).AgentFolder(p.Name)), forgetKept(paths, p.Name))
+	failed := os.RemoveAll(home(paths).AgentFolder(p.Name))
+	kept, err = forgetKept(paths, p.Name)
+	return kept, errors.Join(failed, err)
 }
 
 func newAgentRotateCommand(e *env) *cobra.Command {

@@ -225,17 +225,18 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 }
 
 // forgetKept deletes the identity in the home that was kept for an agent. The rest
-// of that home stays.
-func forgetKept(paths config.Paths, name string) error {
-	root, err := os.OpenRoot(filepath.Join(paths.Data, "agents", name, "home"))
+// of that home stays, and is returned if there is one.
+func forgetKept(paths config.Paths, name string) (kept string, err error) {
+	kept = filepath.Join(paths.Data, "agents", name, "home")
+	root, err := os.OpenRoot(kept)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer root.Close()
-	return root.RemoveAll(filepath.Join(".config", "vogt"))
+	return kept, root.RemoveAll(filepath.Join(".config", "vogt"))
 }
 
 // holds reports whether a file has these bytes. It waits for no pipe.

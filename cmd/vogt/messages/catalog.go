@@ -180,6 +180,7 @@ const (
 	ResumedElsewhere // name
 	CannotPauseHere  // name, cause
 	AgentRemoved     // email
+	HomeStays        // folder
 	AgentResumed     // email
 	AllResumed
 	KeyRotated // email, fingerprint
@@ -452,6 +453,7 @@ var catalog = [keys][2]string{
 	ResumedElsewhere:     {"%s goes on", "%s läuft weiter"},
 	CannotPauseHere:      {"%s is paused, but this box could not be stopped or continued: %s", "%s ist angehalten, aber diese Box ließ sich nicht anhalten oder fortsetzen: %s"},
 	AgentRemoved:         {"%s is removed", "%s ist entfernt"},
+	HomeStays:            {"the home of its boxes stays, with what programs keep there, such as logins of models: %s; delete it if nobody needs it", "das Home seiner Boxen bleibt, mit dem, was Programme dort aufbewahren, wie Anmeldungen bei Modellen: %s; lösche es, wenn niemand es braucht"},
 	AgentResumed:         {"%s goes on", "%s macht weiter"},
 	AllResumed:           {"all your agents go on", "alle deine Agenten machen weiter"},
 	KeyRotated:           {"%s has a new key: %s", "%s hat einen neuen Schlüssel: %s"},
