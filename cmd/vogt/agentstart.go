@@ -85,7 +85,7 @@ func (e *env) startAgent(ctx context.Context, name, profile, workspace string, a
 	if err := e.mayStart(ctx, agent, name); err != nil {
 		return err
 	}
-	leave := func() {}
+	leave := func() bool { return false }
 	begun := box.Started
 	box.Started = func(pid int, level plan.Level) (err error) {
 		leave()
@@ -95,14 +95,18 @@ func (e *env) startAgent(ctx context.Context, name, profile, workspace string, a
 			}
 		}
 		if leave, err = agent.Enter(ctx, pid, level); err != nil {
-			leave = func() {}
+			leave = func() bool { return false }
 		}
 		if errors.Is(err, running.ErrPaused) {
 			err = errors.New(e.text(messages.AgentIsPaused, name))
 		}
 		return err
 	}
-	defer func() { leave() }()
+	defer func() {
+		if leave() {
+			e.say(messages.BoxKilled, name)
+		}
+	}()
 	follow, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { e.followPause(follow, agent, name) })

@@ -171,6 +171,7 @@ const (
 	StandingUsed // standing grant, person
 	BoxesStopped // boxes, counted
 	BoxesEnded   // boxes, counted
+	BoxKilled    // agent
 	OneBox
 	ManyBoxes        // number
 	AgentIsPaused    // name
@@ -444,6 +445,7 @@ var catalog = [keys][2]string{
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
 	BoxesStopped:         {"stopped on this machine: %s", "auf diesem Rechner angehalten: %s"},
 	BoxesEnded:           {"ended on this machine: %s", "auf diesem Rechner beendet: %s"},
+	BoxKilled:            {"this box of %s was ended from outside of it (vogt agent kill, or the agent was removed)", "diese Box von %s wurde von außen beendet (vogt agent kill, oder der Agent wurde entfernt)"},
 	OneBox:               {"one box", "eine Box"},
 	ManyBoxes:            {"%d boxes", "%d Boxen"},
 	AgentIsPaused:        {"%[1]s is paused; nothing is started until its owner lets it go on: vogt resume %[1]s", "%[1]s ist angehalten; nichts wird gestartet, bis der Besitzer ihn fortsetzt: vogt resume %[1]s"},

@@ -43,6 +43,7 @@ type record struct {
 	Boot    string     `json:"boot"`
 	Level   plan.Level `json:"level"`
 	Starter int        `json:"starter"` // for people who look
+	Killed  bool       `json:"killed,omitempty"`
 
 	path string // of the file
 }
@@ -73,8 +74,8 @@ func (a Agent) lock(ctx context.Context) (unlock func(), err error) {
 
 // Enter records that a box of the agent has begun with a process. It returns
 // ErrPaused if the agent is paused; the box must not go on then. The function that
-// is returned forgets the box.
-func (a Agent) Enter(ctx context.Context, pid int, level plan.Level) (leave func(), err error) {
+// is returned forgets the box, and reports whether Kill was called for it.
+func (a Agent) Enter(ctx context.Context, pid int, level plan.Level) (leave func() (killed bool), err error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,11 @@ func (a Agent) Enter(ctx context.Context, pid int, level plan.Level) (leave func
 	if err := config.WriteFile(name, data, 0o600); err != nil {
 		return nil, err
 	}
-	return func() { os.Remove(name) }, nil
+	return func() bool {
+		r, err := read(name)
+		os.Remove(name)
+		return err == nil && r.Killed
+	}, nil
 }
 
 func pausedError(paused bool) error {
@@ -151,7 +156,16 @@ func (a Agent) Kill(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer unlock()
-	return a.each(func(r record) (bool, error) { return r.kill(ctx) })
+	return a.each(func(r record) (bool, error) {
+		// Before it ends: its starter looks at once. A record that cannot be marked costs
+		// only a line there.
+		marked := r
+		marked.Killed = true
+		if data, err := json.Marshal(marked); err == nil {
+			_ = config.WriteFile(r.path, data, 0o600)
+		}
+		return r.kill(ctx)
+	})
 }
 
 // each does something to every box that runs, and forgets those that do not.
