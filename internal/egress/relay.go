@@ -206,7 +206,7 @@ func (x *exchange) forward(ctx context.Context, upstream net.Conn, g grant, head
 			cut(refused)
 		}
 	})
-	refused := x.passResponse(l, head)
+	refused := x.passResponse(ctx, l, head)
 	_ = x.conn.SetReadDeadline(time.Unix(1, 0)) // the rest of the body is not wanted
 	upstream.Close()
 	up.Wait()
@@ -279,7 +279,7 @@ const (
 
 // passResponse reads the response and writes it to the client. A refusal before
 // the client was answered is answered by the caller.
-func (x *exchange) passResponse(l *link, head *request) *refusal {
+func (x *exchange) passResponse(ctx context.Context, l *link, head *request) *refusal {
 	limited := &io.LimitedReader{R: l, N: maxResponseHead}
 	br := bufio.NewReader(limited)
 	var response *http.Response
@@ -298,6 +298,9 @@ func (x *exchange) passResponse(l *link, head *request) *refusal {
 	}
 	limited.N = math.MaxInt64
 	defer response.Body.Close()
+	if ctx.Err() != nil {
+		return refuse(BadResponse) // to a request that was cut: the caller knows why
+	}
 	x.answered = true
 	return x.writeResponse(response, head)
 }
