@@ -48,9 +48,8 @@ type Request struct {
 	// its listener is closed.
 	Serve map[int]func(net.Listener)
 	// Started, when set, is called with the first process of the box, as the
-	// starter sees it. If it fails, the box ends; one with ports to be served has
-	// not started its command by then. It can be called again, for the reduced box
-	// in the place of a full one.
+	// starter sees it, before the command runs. If it fails, the box ends. It can be
+	// called again, for another level in the place of a full box.
 	Started func(pid int, level plan.Level) error
 	// Addresses are those of ports that are served on another address of the box's
 	// loopback than 127.0.0.1.

@@ -132,6 +132,7 @@ func (b *launch) prepare(held *held, early *begun) *prepared {
 			return err
 		},
 		func() (err error) { more, err = s.more(); return err },
+		func() error { return b.tell(early, plan.Full) },
 		func() error {
 			b.hear() // the command may run from here on
 			return early.give(plan.EncodeHidden(more))
@@ -186,6 +187,10 @@ type begun struct {
 	life *life
 	done func() // when it has ended
 	err  error  // of the start
+	// tried is closed when the start was tried, and told is set when who asked for
+	// the box knows of the process.
+	tried chan struct{}
+	told  bool
 	// The connection and the pipe for the plan: this end, and the helper's.
 	control, theirs *os.File
 	plan, from      *os.File
@@ -199,7 +204,7 @@ func (b *launch) begin(p *plan.Plan) (*begun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a connection to the helper: %w", err)
 	}
-	g := &begun{control: os.NewFile(uintptr(pair[0]), "control"), theirs: os.NewFile(uintptr(pair[1]), "control"), life: &life{}, done: func() {}}
+	g := &begun{control: os.NewFile(uintptr(pair[0]), "control"), theirs: os.NewFile(uintptr(pair[1]), "control"), life: &life{}, done: func() {}, tried: make(chan struct{})}
 	if g.from, g.plan, err = os.Pipe(); err != nil {
 		g.end()
 		return nil, fmt.Errorf("make a connection to the helper: %w", err)
@@ -246,6 +251,21 @@ func (g *begun) start() {
 	g.from.Close()
 	g.theirs.Close()
 	g.life.begun(g.cmd)
+	close(g.tried)
+}
+
+// tell tells who asked for the box of its first process, before the command may run.
+// It waits for the start.
+func (b *launch) tell(g *begun, level plan.Level) error {
+	if g == nil || b.request.Started == nil {
+		return nil
+	}
+	<-g.tried
+	if g.err != nil || g.told {
+		return nil
+	}
+	g.told = true
+	return b.request.Started(g.cmd.Process.Pid, level)
 }
 
 // give writes a part of the plan, for a helper that may not have started yet. It
@@ -297,7 +317,10 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 		b.hear()
 		g.start()
 		if g.err == nil {
-			err := g.give(p.Encode())
+			err := b.tell(g, p.Level)
+			if err == nil {
+				err = g.give(p.Encode())
+			}
 			if err == nil {
 				err = g.give(plan.EncodeHidden(nil))
 			}
@@ -322,11 +345,6 @@ func (b *launch) start(ungrouped *plan.Plan) (Outcome, error) {
 
 // wait waits for the end of a box whose helper has got its plan.
 func (b *launch) wait(g *begun, p *plan.Plan) (Outcome, error) {
-	if b.request.Started != nil {
-		if err := b.request.Started(g.cmd.Process.Pid, p.Level); err != nil {
-			return Outcome{}, &RefusedError{Reason: err.Error()}
-		}
-	}
 	defer b.passed.to(g.life, p.Terminal)()
 	var served sync.WaitGroup
 	defer served.Wait() // after the listeners are closed
