@@ -45,7 +45,7 @@ func TestStreamsOfFiles(t *testing.T) {
 		{"write what is read", "echo planted > /proc/self/fd/0"},
 		{"empty what is read", "truncate -s 0 /proc/self/fd/0"},
 		{"through the device", "echo planted > /dev/stdin"},
-		{"by another process", "sleep 9 & echo planted > /proc/$!/fd/0"},
+		{"by another process", "sleep 9 <&0 & echo planted > /proc/$!/fd/0; kill $!"},
 		{"read what is written", "python3 -c 'import os; os.write(2, open(\"/proc/self/fd/1\", \"rb\").read())'"},
 		{"link it", "ln -L /proc/self/fd/0 linked && echo planted > linked"},
 		{"look beside it", "ls /proc/self/fd/0/.. >&2 && cat /proc/self/fd/0/../log >&2"},
