@@ -232,7 +232,7 @@ func shallow(d detail.Detail) bool {
 // path may hold patterns of a shell: they match only where the pattern takes
 // anything.
 func Matches(glob, name string) bool {
-	if !strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.Contains(name, "\x00") {
+	if !strings.HasPrefix(glob, "/") || !strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.Contains(name, "\x00") {
 		return false
 	}
 	return parts(strings.Split(glob[1:], "/"), strings.Split(name[1:], "/"))

@@ -45,6 +45,8 @@ func TestMatches(t *testing.T) {
 		{"/home/me/p/**", "~/p/a", false},
 		{"/home/me/p/**", "$HOME/p/a", false},
 		{"/home/me/p/**", "", false},
+		{".a/b*", "/a/b", false},
+		{"", "/a", false},
 		{"/home/me/p/**", "/home/me/p/a\x00/etc", false},
 
 		// A shell's pattern in the path is a name that nobody knows yet.

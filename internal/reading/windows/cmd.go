@@ -19,7 +19,9 @@ func Cmd(text string) (calls []Call, complete bool) {
 	c := &command{text: text}
 	c.complete = true
 	c.lines(false)
-	if c.at < len(c.text) {
+	// How cmd takes control characters differs from place to place.
+	control := func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f }
+	if c.at < len(c.text) || strings.ContainsFunc(c.text, control) {
 		c.complete = false
 	}
 	return c.calls(), c.complete

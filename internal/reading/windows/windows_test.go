@@ -270,7 +270,7 @@ func FuzzPowerShell(f *testing.F) {
 }
 
 func FuzzCmd(f *testing.F) {
-	for _, s := range []string{"for /f %i in ('a') do b %i", "if exist x (a) else b", "a>b 2>&1 & c", "rd/s/q %TEMP%", "start \"\" a"} {
+	for _, s := range []string{"for /f %i in ('a') do b %i", "if exist x (a) else b", "a>b 2>&1 & c", "rd/s/q %TEMP%", "start \"\" a", "start \"\"\x1d^"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) { checkCalls(t, text, Cmd) })
