@@ -326,7 +326,7 @@ func (c *command) call() {
 		if c.redirection(&call) {
 			continue
 		}
-		quoted := c.peek() == '"'
+		quoted, begin := c.peek() == '"', c.at
 		w, ok := c.word(delimited)
 		if !ok {
 			c.incomplete()
@@ -338,6 +338,9 @@ func (c *command) call() {
 		if title && !listed(" /d /node /affinity ", call.Words[len(call.Words)-1].Text) {
 			title = strings.HasPrefix(w.Text, "/")
 			if quoted {
+				if raw := c.text[begin:c.at]; strings.Count(raw, `"`) != 2 || raw[len(raw)-1] != '"' {
+					c.incomplete() // what follows the title without a blank may be the program
+				}
 				continue
 			}
 		}
