@@ -26,7 +26,7 @@ func TestConnectionIsBound(t *testing.T) {
 	s := authoritytest.Start(t)
 	owner := s.Owner()
 	agent := s.Agent(owner, "bot")
-	const box = "agent sha256:00 in /work, box 1"
+	const box = "agent sha256:00 in /home/me/app, box 1"
 	req := connection("app.example", 8443, box)
 	lie := "connect other.example:1"
 	req.Context.NetworkMode, req.Context.Executable, req.Permissions = &lie, "/usr/bin/curl", []string{"everything"}

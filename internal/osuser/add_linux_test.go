@@ -104,9 +104,9 @@ func TestAddAndRemove(t *testing.T) {
 			if now := snapshot(t, root); now != during {
 				t.Errorf("Add again changed:\n%s", difference(during, now))
 			}
-			plant(t, root+u.Home, map[string]string{"work/result": "precious"})
+			plant(t, root+u.Home, map[string]string{"app/result": "precious"})
 			r := mustRemove(t, spec, ArchiveHome)
-			if len(r.Left) > 0 || contents(t, root, r.Home+"/work/result") != "precious" {
+			if len(r.Left) > 0 || contents(t, root, r.Home+"/app/result") != "precious" {
 				t.Errorf("removed with %+v", r)
 			}
 			if spec.Base == "" {

@@ -562,14 +562,14 @@ func TestCardOfAConnection(t *testing.T) {
 		return a.Ask(grant.Request{
 			Requester: claude, Host: "nuc", Type: grant.Once, Audience: "vogt", Permissions: []string{"a string for programs"},
 			Connect: &grant.Connect{Host: host, Port: 8443},
-			Context: &grant.Context{Confinement: text("agent sha256:00 in /work, box 7"), NetworkMode: text("connect " + host + ":8443"), Executable: "/usr/bin/curl"},
+			Context: &grant.Context{Confinement: text("agent sha256:00 in /home/me/app, box 7"), NetworkMode: text("connect " + host + ":8443"), Executable: "/usr/bin/curl"},
 		}, detail.High)
 	}
 	unknown, shared := ask("api.shop.example"), ask("gist.github.com")
 	s.signIn(mara)
 	page := s.get("/grants/" + unknown)
 	want(t, page, 200, "Let a box connect to api.shop.example:8443", "Nothing is known of api.shop.example.", "Program, claimed:", "/usr/bin/curl",
-		"High risk", "It would contact another machine.", "agent sha256:00 in /work, box 7", "For this task", "until the box ends", "Allow for this task")
+		"High risk", "It would contact another machine.", "agent sha256:00 in /home/me/app, box 7", "For this task", "until the box ends", "Allow for this task")
 	for _, c := range []string{"a string for programs", "Allow always", "until you revoke it", "exactly this command", "without arguments"} {
 		if strings.Contains(page.body, c) {
 			t.Errorf("the card shows %q", c)

@@ -95,7 +95,7 @@ func claims(paths []string, touched string, made bool) bool {
 // system of its own, and the only one that can be written to.
 const (
 	root       = "/tmp"
-	workDir    = root + "/work"    // the project, where lines start
+	workDir    = root + "/proj"    // the project, where lines start
 	homeDir    = root + "/home"    // HOME
 	binDir     = root + "/bin"     // the only folder in PATH
 	plantedDir = root + "/planted" // programs that the project's git settings name

@@ -272,7 +272,7 @@ func hostile() []production {
 		`x='‹›'; bash -c "$x"`, `x='‹›'; sh <<< "$x"`, `export x='‹›'; bash -c 'eval "$x"'`, `mapfile -C '‹› #' -c 1 l < a.txt`, `readarray -C "touch" -c 1 l < a.txt`,
 		`hash -p /usr/bin/touch ls; ls p`, `hash -p ./script.sh cat; cat a.txt`, `command_not_found_handle() { ‹›; }; nosuch`, `command_not_found_handle() { "$@"; touch p; }; nosuch x`,
 		`BASH_ENV=lib.sh bash -c :`, `BASH_ENV=./lib.sh sh -c :`, `ENV=lib.sh sh -ic :`, `export BASH_ENV=lib.sh; bash -c true`, `BASH_ENV='$(‹›)' bash -c :`, `env BASH_ENV=lib.sh bash -c :`,
-		`PATH=.:$PATH; script.sh`, `PATH=. script.sh`, `PATH=/tmp/work:$PATH ls`, `cp script.sh ls; PATH=.:$PATH; ls`, `export PATH=$PWD:$PATH; script.sh`, `env PATH=. script.sh`, `PATH=; ls`, `unset PATH; ls`,
+		`PATH=.:$PATH; script.sh`, `PATH=. script.sh`, `PATH=/tmp/proj:$PATH ls`, `cp script.sh ls; PATH=.:$PATH; ls`, `export PATH=$PWD:$PATH; script.sh`, `env PATH=. script.sh`, `PATH=; ls`, `unset PATH; ls`,
 		`f() { ‹›; }; export -f f; bash -c f`, `ls() { ‹›; }; export -f ls; bash -c 'ls'`, `env 'BASH_FUNC_ls%%=() { ‹›; }' bash -c ls`, `export 'BASH_FUNC_echo%%=() { ‹›; }'; bash -c 'echo hi'`,
 		`cd() { ‹›; }; cd src`, `echo() { ‹›; }; echo hi`, `test() { ‹›; }; test -f a.txt`, `builtin() { ‹›; }; builtin echo x`, `unset() { ‹›; }; unset x`, `function [ { ‹›; }; [ -f a.txt ]`, `exit() { ‹›; }; exit`,
 		`trap '‹›' DEBUG; :`, `trap '‹›' ERR; false`, `trap '‹›' EXIT`, `trap '‹›' USR1; kill -USR1 $$`, `trap "$x ‹›" 0`, `(trap '‹›' EXIT)`, `f() { trap '‹›' RETURN; }; f`,
@@ -390,7 +390,7 @@ func commands() []string {
 }
 
 func (g *grammar) file() string {
-	return g.one("a.txt", "b.txt", "README.md", "data.csv", "names.txt", "evil.txt", "cmds.txt", "'file with space.txt'", "file\\ with\\ space.txt", "src/app.py", "./a.txt", "current", "/tmp/work/a.txt", "\"$HOME/.bashrc\"", "~/.bashrc", "/etc/passwd", ".env", "*.txt", "logs/app.log", "untracked.txt", ".git/config", "nosuch.txt", "$PWD/a.txt", "-")
+	return g.one("a.txt", "b.txt", "README.md", "data.csv", "names.txt", "evil.txt", "cmds.txt", "'file with space.txt'", "file\\ with\\ space.txt", "src/app.py", "./a.txt", "current", "/tmp/proj/a.txt", "\"$HOME/.bashrc\"", "~/.bashrc", "/etc/passwd", ".env", "*.txt", "logs/app.log", "untracked.txt", ".git/config", "nosuch.txt", "$PWD/a.txt", "-")
 }
 
 func (g *grammar) fresh() string {
@@ -418,7 +418,7 @@ func (g *grammar) word() string { return g.pick(wordKinds()) }
 func wordKinds() []production {
 	return []production{
 		{"literal", 30, false, func(g *grammar) string {
-			return g.one("a", "b", "x1", "foo", "a.txt", "src", "-n", "--flag", "key=value", "1", "42", "n.n", "%s", "@", "+", "a,b", "/tmp/work/b.txt", "Größe", "'", "]")
+			return g.one("a", "b", "x1", "foo", "a.txt", "src", "-n", "--flag", "key=value", "1", "42", "n.n", "%s", "@", "+", "a,b", "/tmp/proj/b.txt", "Größe", "'", "]")
 		}},
 		{"single", 8, false, func(g *grammar) string {
 			return g.one("'a b'", "''", "'$(touch no)'", "'`touch no`'", "'*'", "'a;b'", "'x\ny'", "'\\'", "'a[$(touch p)]'")

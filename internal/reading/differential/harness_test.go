@@ -36,7 +36,7 @@ func opaque(programs ...string) claim {
 func truths() []truth {
 	network := claim{ParseOK: true, Programs: []string{"echo"}, Network: true}
 	shown := claim{ParseOK: true, Programs: []string{"cat"}, ReadOnly: true, Inert: true, Reading: []string{"a.txt", "src/*.py"}}
-	deleting := claim{ParseOK: true, Programs: []string{"unlink"}, Writes: true, Destructive: true, Deleting: []string{"/tmp/work/a.txt"}}
+	deleting := claim{ParseOK: true, Programs: []string{"unlink"}, Writes: true, Destructive: true, Deleting: []string{"/tmp/proj/a.txt"}}
 	removing := claim{ParseOK: true, Programs: []string{"rm"}, Writes: true, Destructive: true, Deleting: []string{"build"}}
 	status := reads("git")
 	status.Inert = false
@@ -286,7 +286,7 @@ func TestJailWalls(t *testing.T) {
 		"! kill -URG 1 2>/dev/null",
 		"test $(echo /proc/[0-9]* | wc -w) -lt 6", // no processes but the worker's
 		"! ls /run/* /var/run/* 2>/dev/null",
-		"test \"$(ls /tmp | tr '\\n' ' ')\" = 'bin home planted work '",
+		"test \"$(ls /tmp | tr '\\n' ' ')\" = 'bin home planted proj '",
 		"! : 2>/dev/null < /proc/1/environ",
 	} {
 		result, err := j.run(line)

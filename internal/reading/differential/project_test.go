@@ -97,7 +97,7 @@ const gitConfig = `[core]
 	editor = /tmp/planted/editor
 	sshCommand = /tmp/planted/ssh
 	askPass = /tmp/planted/askpass
-	hooksPath = /tmp/work/.git/hooks
+	hooksPath = /tmp/proj/.git/hooks
 	gitProxy = /tmp/planted/gitproxy
 	alternateRefsCommand = /tmp/planted/refs
 [sequence]
