@@ -130,7 +130,7 @@ func TestSwapped(t *testing.T) {
 		{"settings by another file", "cp .git/config c; mv c .git/config", "is not the file"},
 		{"hooks by a link", "mv .git/hooks h; ln -s $HOME/.ssh .git/hooks", ".git/hooks"},
 		{"a folder above by a link", "mv .git elsewhere; ln -s elsewhere .git", ".git"},
-		{"the workspace", "mv $HOME/work $HOME/other; ln -s $HOME/.ssh $HOME/work", "work"},
+		{"the workspace", "mv $HOME/app $HOME/other; ln -s $HOME/.ssh $HOME/app", "app"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBox(t)
@@ -154,7 +154,7 @@ func TestSwapped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.outside("cd $HOME/work; " + tt.swap)
+			b.outside("cd $HOME/app; " + tt.swap)
 			in, err := os.Open(os.DevNull)
 			if err != nil {
 				t.Fatal(err)

@@ -224,12 +224,12 @@ func TestOthersPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"work/.github", "work/.mcp.json"} {
+	for _, name := range []string{"app/.github", "app/.mcp.json"} {
 		tr.has("guarded", p.Guarded, name, true)
 		tr.has("missing", missing, name, false)
 		tr.has("hidden", p.Hidden, name, false)
 	}
-	tr.has("hidden", p.Hidden, "work/program", true)
+	tr.has("hidden", p.Hidden, "app/program", true)
 }
 
 // TestRootsOwn finds what only root can read.
@@ -267,7 +267,7 @@ func TestRootsOwn(t *testing.T) {
 // and does not read what has not changed.
 func TestLookAgain(t *testing.T) {
 	tr := newTree(t)
-	name := tr.file("work/hook", "one")
+	name := tr.file("app/hook", "one")
 	old := unix.NsecToTimespec(1e18)
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, name, []unix.Timespec{old, old}, 0); err != nil {
 		t.Fatal(err)

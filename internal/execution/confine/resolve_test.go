@@ -25,8 +25,8 @@ func newTree(t *testing.T) *tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &tree{t, home, filepath.Join(home, "work")}
-	tr.dir("work")
+	tr := &tree{t, home, filepath.Join(home, "app")}
+	tr.dir("app")
 	return tr
 }
 
@@ -97,38 +97,38 @@ func (tr *tree) has(what string, list []string, name string, want bool) {
 
 func TestResolve(t *testing.T) {
 	tr := newTree(t)
-	tr.repository("work")
-	tr.repository("work/a/b/nested")
-	tr.file("work/.vscode/settings.json", "{}")
-	tr.file("work/.env", "SECRET=1")
-	tr.file("work/.env.local", "SECRET=1")
+	tr.repository("app")
+	tr.repository("app/a/b/nested")
+	tr.file("app/.vscode/settings.json", "{}")
+	tr.file("app/.env", "SECRET=1")
+	tr.file("app/.env.local", "SECRET=1")
 	tr.dir(".ssh")
 	tr.file(".netrc", "x")
 	tr.dir("real-aws")
 	tr.link("real-aws", ".aws")
-	tr.file("work/bare/HEAD", "ref: refs/heads/main\n")
-	tr.dir("work/bare/objects")
-	tr.dir("work/bare/refs")
-	tr.file("work/sub/.git", "gitdir: ../.git/modules/sub\n")
-	tr.file("work/.git/modules/sub/HEAD", "ref: refs/heads/main\n")
+	tr.file("app/bare/HEAD", "ref: refs/heads/main\n")
+	tr.dir("app/bare/objects")
+	tr.dir("app/bare/refs")
+	tr.file("app/sub/.git", "gitdir: ../.git/modules/sub\n")
+	tr.file("app/.git/modules/sub/HEAD", "ref: refs/heads/main\n")
 	p, missing := tr.resolve()
-	for _, name := range []string{"work/.git/hooks", "work/.git/config", "work/a/b/nested/.git/hooks", "work/a/b/nested/.git/config", "work/.vscode",
-		"work/.mcp.json", "work/bare/hooks", "work/bare/config", "work/sub/.git", "work/.git/modules/sub/hooks", "work/.github"} {
+	for _, name := range []string{"app/.git/hooks", "app/.git/config", "app/a/b/nested/.git/hooks", "app/a/b/nested/.git/config", "app/.vscode",
+		"app/.mcp.json", "app/bare/hooks", "app/bare/config", "app/sub/.git", "app/.git/modules/sub/hooks", "app/.github"} {
 		tr.has("guarded", p.Guarded, name, true)
 	}
-	for _, name := range []string{"work/.mcp.json", "work/.idea", "work/.github", "work/.git/info"} {
+	for _, name := range []string{"app/.mcp.json", "app/.idea", "app/.github", "app/.git/info"} {
 		tr.has("missing", missing, name, true)
 	}
-	for _, name := range []string{"work/.git/commondir", "work/.gitmodules", "work/.git", "work/.github/workflows", "work/.vscode"} {
+	for _, name := range []string{"app/.git/commondir", "app/.gitmodules", "app/.git", "app/.github/workflows", "app/.vscode"} {
 		tr.has("missing", missing, name, false)
 	}
-	for _, name := range []string{".ssh", ".netrc", "real-aws", "work/.env", "work/.env.local"} {
+	for _, name := range []string{".ssh", ".netrc", "real-aws", "app/.env", "app/.env.local"} {
 		tr.has("hidden", p.Hidden, name, true)
 	}
-	for _, name := range []string{"work/.git", "work/a/b/nested/.git", "work/a", "work/a/b", "work/a/b/nested", "work/bare"} {
+	for _, name := range []string{"app/.git", "app/a/b/nested/.git", "app/a", "app/a/b", "app/a/b/nested", "app/bare"} {
 		tr.has("pinned", p.Pinned, name, true)
 	}
-	tr.has("write", p.Write, "work", true)
+	tr.has("write", p.Write, "app", true)
 	if len(p.Write) != 1 {
 		t.Errorf("write is %q", p.Write)
 	}
@@ -150,7 +150,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"a file", func(r *Request) { r.Workspace = tr.file("f", "") }, "no folder"},
 		{"no home", func(r *Request) { r.Home = filepath.Join(tr.home, "none") }, "the home"},
 		{"another folder", func(r *Request) { r.Dir = filepath.Join(tr.home, "elsewhere") }, "is not in the box"},
-		{"hides the workspace", func(r *Request) { r.Profile.Hidden = append(r.Profile.Hidden, "~/work") }, "would hide the workspace"},
+		{"hides the workspace", func(r *Request) { r.Profile.Hidden = append(r.Profile.Hidden, "~/app") }, "would hide the workspace"},
 	} {
 		r := tr.request()
 		tt.change(&r)
@@ -174,45 +174,45 @@ func TestWorktree(t *testing.T) {
 	tr.file("main/.git/worktrees/w/gitdir", tr.workspace+"/.git\n")
 	tr.file("main/.git/worktrees/w/commondir", "../..\n")
 	tr.file("main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n")
-	tr.file("work/.git", "gitdir: "+tr.home+"/main/.git/worktrees/w\n")
+	tr.file("app/.git", "gitdir: "+tr.home+"/main/.git/worktrees/w\n")
 	p, _ := tr.resolve()
 	tr.has("write", p.Write, "main/.git", true)
 	tr.has("write", p.Write, "main", false)
-	for _, name := range []string{"main/.git/hooks", "main/.git/config", "work/.git", "main/.git/worktrees/w/commondir"} {
+	for _, name := range []string{"main/.git/hooks", "main/.git/config", "app/.git", "main/.git/worktrees/w/commondir"} {
 		tr.has("guarded", p.Guarded, name, true)
 	}
 	tr.file("main/.git/worktrees/w/gitdir", tr.home+"/other/.git\n")
 	p, _ = tr.resolve()
 	tr.has("write, when the repository names another worktree", p.Write, "main/.git", false)
 	tr.dir("secret/worktrees/w")
-	tr.file("work/.git", "gitdir: "+tr.home+"/secret/worktrees/w\n")
+	tr.file("app/.git", "gitdir: "+tr.home+"/secret/worktrees/w\n")
 	p, _ = tr.resolve()
 	tr.has("write, when it is no repository", p.Write, "secret", false)
 }
 
 func TestResolveLinks(t *testing.T) {
 	tr := newTree(t)
-	tr.dir("work/hidden-repo")
-	tr.repository("work/elsewhere")
-	tr.link("elsewhere/.git", "work/.git")
-	tr.link("elsewhere", "work/.vscode")
+	tr.dir("app/hidden-repo")
+	tr.repository("app/elsewhere")
+	tr.link("elsewhere/.git", "app/.git")
+	tr.link("elsewhere", "app/.vscode")
 	r := tr.request()
 	s := &resolver{request: r, profile: r.Profile}
 	p, _, err := s.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.has("watched", s.watched, "work/.git", true)
-	tr.has("watched", s.watched, "work/.vscode", true)
-	tr.has("guarded", p.Guarded, "work/elsewhere", true)
+	tr.has("watched", s.watched, "app/.git", true)
+	tr.has("watched", s.watched, "app/.vscode", true)
+	tr.has("guarded", p.Guarded, "app/elsewhere", true)
 	// The workspace by another name is the same one.
 	r = tr.request()
-	r.Workspace = tr.link("work", "alias")
+	r.Workspace = tr.link("app", "alias")
 	p, _, err = Resolve(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.has("write", p.Write, "work", true)
+	tr.has("write", p.Write, "app", true)
 }
 
 func TestEnviron(t *testing.T) {
@@ -229,9 +229,9 @@ func TestEnviron(t *testing.T) {
 func TestSeatbelt(t *testing.T) {
 	for _, name := range BuiltinNames() {
 		tr := newTree(t)
-		tr.repository("work")
-		tr.repository("work/a/nested")
-		tr.file("work/.env", "SECRET=1")
+		tr.repository("app")
+		tr.repository("app/a/nested")
+		tr.file("app/.env", "SECRET=1")
 		tr.dir(".ssh")
 		parse, _ := Builtin(name)
 		r := tr.request()
@@ -259,7 +259,7 @@ func TestSeatbelt(t *testing.T) {
 		for _, tt := range []struct {
 			prefix, path string
 			want         bool
-		}{{"HIDDEN", "/.ssh", true}, {"HIDDEN", "/work/.env", true}, {"WRITE", "/work", name != "read"}, {"GUARDED", "/work/a/nested/.git/hooks", name != "read"}} {
+		}{{"HIDDEN", "/.ssh", true}, {"HIDDEN", "/app/.env", true}, {"WRITE", "/app", name != "read"}, {"GUARDED", "/app/a/nested/.git/hooks", name != "read"}} {
 			if got := slices.ContainsFunc(params, func(p string) bool {
 				key, value, _ := strings.Cut(p, "=")
 				return strings.HasPrefix(key, tt.prefix) && value == spelled+tt.path

@@ -112,7 +112,7 @@ func TestGit(t *testing.T) {
 // TestGitPlaces works where the repository is not simply in the workspace.
 func TestGitPlaces(t *testing.T) {
 	b := newBox(t)
-	b.outside(identity + "mkdir ../main; cd ../main; git init -q -b main; echo 1 > a; git add a; git commit -qm one; rmdir ../work; git worktree add -q ../work")
+	b.outside(identity + "mkdir ../main; cd ../main; git init -q -b main; echo 1 > a; git add a; git commit -qm one; rmdir ../app; git worktree add -q ../app")
 	b.must(identity + "echo 2 > b; git add b; git commit -qm two; git log --oneline")
 	output, out, err := b.run("echo evil > ../main/.git/hooks/post-commit; echo x >> ../main/.git/config; echo x > ../main/a; echo gitdir: /tmp > .git")
 	if err != nil || len(out.Changed) > 0 || strings.Count(output, "Read-only") != 3 {
@@ -178,7 +178,7 @@ const s = http.createServer((q, r) => r.end("fine")).listen(0, "127.0.0.1", () =
 func TestCache(t *testing.T) {
 	b := newBox(t)
 	b.must("mkdir -p ~/.cache/t; echo kept > ~/.cache/t/x; echo gone > ~/y")
-	if got := b.must("cat ~/.cache/t/x; ls ~"); got != "kept\nwork\n" {
+	if got := b.must("cat ~/.cache/t/x; ls ~"); got != "kept\napp\n" {
 		t.Errorf("got %q", got)
 	}
 	if _, err := os.Lstat(filepath.Join(b.home, ".cache")); err == nil {
@@ -236,7 +236,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.must("echo kept > ~/x; mkdir ~/.config; ls -A ~ | tr '\\n' ' '")
-	if got := b.must("cat ~/x; ls -A ~"); got != "kept\n.config\nwork\nx\n" {
+	if got := b.must("cat ~/x; ls -A ~"); got != "kept\n.config\napp\nx\n" {
 		t.Errorf("got %q", got)
 	}
 	if _, err := os.Lstat(filepath.Join(b.home, "x")); err == nil {

@@ -90,7 +90,7 @@ func TestGitTidies(t *testing.T) {
 func TestGitClone(t *testing.T) {
 	need(t, "git")
 	b := newBox(t)
-	b.outside(identity + "mkdir ../source; cd ../source; git init -q -b main; echo 1 > a; git add a; git commit -qm one; cd ../work; git clone -q --bare ../source bare")
+	b.outside(identity + "mkdir ../source; cd ../source; git init -q -b main; echo 1 > a; git add a; git commit -qm one; cd ../app; git clone -q --bare ../source bare")
 	b.must("git clone -q bare inner; cat inner/a; mkdir empty; git clone -q bare empty; cat empty/a")
 	got, out, err := b.run("git clone bare .")
 	if err != nil || out.Code == 0 || !strings.Contains(got, "not an empty directory") {
