@@ -191,10 +191,8 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
 	orders := make(chan os.Signal, 1) // the last one counts, and all are repeated
-	if p.Level != plan.Reduced {      // there, everybody would be all of the user's
-		signal.Notify(orders, syscall.Signal(plan.StopSignal), syscall.Signal(plan.ContinueSignal))
-		name(plan.ListensName)
-	}
+	signal.Notify(orders, syscall.Signal(plan.StopSignal), syscall.Signal(plan.ContinueSignal))
+	name(plan.ListensName)
 	path, argv := command(p, self)
 	// In a terminal the command stays in the starter's process group, so that
 	// the terminal's signals and the job control of the person's shell reach it.
@@ -240,7 +238,9 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 
 // everybody stops all other processes of the box, or lets them go on. The kernel
 // does it to all at once, so that nothing which forks meanwhile escapes (kill(2)
-// with -1, which means everybody in the namespace but its first process).
+// with -1, which means everybody in the namespace but its first process, and where
+// there is none everybody whom Landlock lets this thread reach: apart has checked
+// that these are the ones in the box).
 func everybody(stop bool) {
 	order, state := syscall.SIGCONT, plan.ListensName
 	if stop {

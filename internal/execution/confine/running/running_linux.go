@@ -117,9 +117,6 @@ func (r record) stop(ctx context.Context) (bool, error) {
 
 // stopRound does what is missing, and reports whether nothing was.
 func (r record) stopRound() (done bool, err error) {
-	if r.Level != plan.Full && r.Level != plan.Bwrap {
-		return r.stopTree(0, true)
-	}
 	first := r.first()
 	switch stage, stopped := stageOf(first); {
 	case stage == plan.StoppedName:
@@ -135,11 +132,11 @@ func (r record) stopRound() (done bool, err error) {
 	return r.stopTree(0, true)
 }
 
-// first is the first process of the box's namespace: the one that was started, or
-// one that bwrap has made. It is 0 if there is none yet. Nobody else in the box can
+// first is the helper, which is the first process of the box's namespace where it
+// has one: the process that was started, or one that bwrap has made. It is 0 if there is none yet. Nobody else in the box can
 // be the first of a namespace, since none can be made there.
 func (r record) first() int {
-	if r.Level == plan.Full {
+	if r.Level != plan.Bwrap {
 		return r.Process
 	}
 	below, err := r.descendants()
@@ -276,7 +273,7 @@ func (r record) proceed(ctx context.Context) (bool, error) {
 		if err := unix.PidfdSendSignal(fd, unix.SIGCONT, nil, 0); err != nil {
 			return err
 		}
-		if first := r.first(); r.Level == plan.Full || r.Level == plan.Bwrap && first != 0 {
+		if first := r.first(); first != 0 {
 			if err := r.signal(first, unix.SIGCONT); err != nil {
 				return err
 			}

@@ -187,9 +187,6 @@ for i in 1 2 3 4 5 6 7 8; do bash chain; done; sleep 1000`},
 		{"one that lets others go on", `bash -c 'while :; do kill -CONT -1; done' & while :; do echo x >> ticks; [ -s told ] || { echo on; echo 1 > told; }; done`},
 	} {
 		for _, level := range levels() {
-			if level == plan.Reduced && c.name == "a chain of forks" {
-				continue // nobody can stop all of it at once there, and the docs say so
-			}
 			t.Run(c.name+"/"+string(level), func(t *testing.T) {
 				agent := running.Agent{Folder: t.TempDir()}
 				s := begin(t, agent, c.text, level)
