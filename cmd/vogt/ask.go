@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -68,7 +67,7 @@ func (e *env) newHostAsker(p *confine.Profile, workspace string) (*hostAsker, er
 	}
 	return &hostAsker{
 		e: e, file: file, options: e.options(context.Background(), paths), machine: machine,
-		box: fmt.Sprintf("%s sha256:%s in %s, box %s", p.Name, p.Digest(), workspace, hex.EncodeToString(name)),
+		box: grant.Confinement{Profile: p.Name, Digest: p.Digest(), Workspace: workspace}.String() + ", box " + hex.EncodeToString(name),
 	}, nil
 }
 

@@ -21,6 +21,8 @@ import (
 	"vogt/internal/execution"
 	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/plan"
+	"vogt/internal/flow"
+	"vogt/internal/grant"
 	"vogt/internal/terminal"
 )
 
@@ -275,9 +277,12 @@ func (e *env) boxOf(g api.Grant) (*execution.Box, error) {
 	if g.Request == nil || g.Request.Context == nil || g.Request.Context.Confinement == nil {
 		return nil, nil
 	}
-	name, rest, _ := strings.Cut(*g.Request.Context.Confinement, " ")
-	_, workspace, _ := strings.Cut(rest, " in ")
-	return e.newBox(name, workspace)
+	text := *g.Request.Context.Confinement
+	box, ok := grant.ParseConfinement(text)
+	if !ok {
+		return nil, &flow.MismatchError{What: "box", Granted: text, Found: "none that it could be"}
+	}
+	return e.newBox(box.Profile, box.Workspace)
 }
 
 // profile reads a profile: one that Vogt brings, or one of this user.

@@ -2,7 +2,6 @@ package execution
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/plan"
+	"vogt/internal/grant"
 )
 
 // Box is where commands run that are confined. See package confine.
@@ -39,7 +39,7 @@ type Box struct {
 
 // facts are what a request says about the box.
 func (x *Box) facts() (confinement, network *string) {
-	what := fmt.Sprintf("%s sha256:%s in %s", x.Profile.Name, x.Profile.Digest(), x.Workspace)
+	what := grant.Confinement{Profile: x.Profile.Name, Digest: x.Profile.Digest(), Workspace: x.Workspace}.String()
 	mode := string(x.Profile.Network)
 	return &what, &mode
 }

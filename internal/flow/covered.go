@@ -141,15 +141,8 @@ func WhereOf(req grant.Request) (w coverage.Where) {
 	if c.Confinement == nil || c.NetworkMode == nil {
 		return w
 	}
-	// NAME sha256:HEX in FOLDER
-	profile, rest, _ := strings.Cut(*c.Confinement, " sha256:")
-	_, workspace, ok := strings.Cut(rest, " in ")
-	if !ok {
-		return w
+	if box, ok := grant.ParseConfinement(*c.Confinement); ok {
+		w.Profile, w.Workspace, w.Offline = box.Profile, box.Workspace, *c.NetworkMode == grant.Offline
 	}
-	w.Profile, w.Workspace, w.Offline = profile, workspace, *c.NetworkMode == offline
 	return w
 }
-
-// offline is the network mode of a box without a network.
-const offline = "none"
