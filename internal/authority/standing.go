@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"vogt/internal/api"
 	"vogt/internal/coverage"
@@ -47,18 +45,11 @@ func standingParams(params map[string]string) error {
 	bad := func(err error) error {
 		return problem(400, "The pattern cannot be taken", err.Error()+".", "Correct it; vogt standing add --help names what a pattern may hold.")
 	}
-	var p grant.Pattern
-	if len(params["pattern"]) > grant.MaxPattern {
-		return bad(fmt.Errorf("it has %d bytes, the limit is %d", len(params["pattern"]), grant.MaxPattern))
-	}
-	if err := strictJSON(params["pattern"], &p); err != nil {
-		return bad(err)
-	}
-	p.Agent = lower(p.Agent)
-	p, err := p.Complete()
+	p, err := grant.ParsePattern(params["pattern"])
 	if err != nil {
 		return bad(err)
 	}
+	p.Agent = lower(p.Agent)
 	if p.Agent != "*" {
 		if err := checkEmail(p.Agent); err != nil {
 			return err
@@ -86,7 +77,8 @@ func standingParams(params map[string]string) error {
 // signature is the next one.
 func (t *txn) addStanding(person store.Principal, params map[string]string, strength grant.Strength) (store.Standing, error) {
 	var s store.Standing
-	if err := json.Unmarshal([]byte(params["pattern"]), &s.Pattern); err != nil {
+	var err error
+	if s.Pattern, err = grant.ParsePattern(params["pattern"]); err != nil {
 		return s, err
 	}
 	days, err := strconv.Atoi(params["days"])
@@ -273,7 +265,7 @@ func programs(read flow.Reading) []string {
 
 // useStanding allows a request by the patterns that cover it, unless one of
 // them has been used too much: that one is paused, and the request is asked.
-func (t *txn) useStanding(by Actor, g grant.Grant, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
+func (t *txn) useStanding(g grant.Grant, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
 	deletes := read.Effects.Has(detail.Destroys)
 	until := min(t.now+standingTTL, t.now+grant.Millis(t.a.cfg.OnceTTL.Milliseconds()))
 	var ids []string
@@ -343,7 +335,7 @@ func (t *txn) pauseStanding(s *grant.Standing, why string) error {
 	if err := store.PauseStanding(t, s.ID, why); err != nil {
 		return err
 	}
-	_, err := t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.paused", By: s.Author, Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
+	_, err := t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.paused", Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
 	return err
 }
 
@@ -435,17 +427,4 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 		return nil
 	})
 	return out, err
-}
-
-// strictJSON reads one JSON object without members that v does not know.
-func strictJSON(text string, v any) error {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("text follows the object")
-	}
-	return nil
 }

@@ -1,8 +1,10 @@
 package grant
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -66,6 +68,23 @@ const (
 	defaultDeletes       = 50
 	maxPerMinute         = 10_000
 )
+
+// ParsePattern reads a pattern from its JSON, whole: members that it does not know
+// and text after it are refused. The pattern comes back in its one form.
+func ParsePattern(text string) (p Pattern, err error) {
+	if len(text) > MaxPattern {
+		return p, fmt.Errorf("it has %d bytes, the limit is %d", len(text), MaxPattern)
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return p, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return p, errors.New("text follows the object")
+	}
+	return p.Complete()
+}
 
 // Complete fills in what is usual, checks the pattern and returns it in its one
 // form: lists sorted, paths cleaned.

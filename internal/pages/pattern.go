@@ -1,28 +1,11 @@
 package pages
 
 import (
-	"encoding/json"
-	"io"
 	"strconv"
 	"strings"
 
 	"vogt/internal/grant"
 )
-
-// patternOf reads a pattern that is to be signed. One that this version does not
-// know whole has no words here: it is shown as it is.
-func patternOf(text string) (p grant.Pattern, ok bool) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&p) != nil {
-		return p, false
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return p, false
-	}
-	_, err := p.Complete()
-	return p, err == nil
-}
 
 // patternParams are the parts of a pattern, each as a line of its own.
 func patternParams(p grant.Pattern) (out []paramView) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vogt/internal/api"
+	"vogt/internal/grant"
 	"vogt/internal/sshkey"
 	"vogt/internal/statement"
 )
@@ -53,7 +54,9 @@ func (s *server) trustPage(v *visit) (*page, error) {
 	case api.TrustKeyAdd, api.TrustPasskeyAdd:
 		view.Known, view.Own = true, true
 	case api.TrustStandingAdd:
-		if p, ok := patternOf(t.Params["pattern"]); ok {
+		// One that this version does not know whole has no words here: it is shown
+		// as it is.
+		if p, err := grant.ParsePattern(t.Params["pattern"]); err == nil {
 			view.Known, view.Subject, view.All = true, p.Agent, p.Agent == "*"
 		}
 	case api.TrustStandingResume:
@@ -92,7 +95,7 @@ func paramsOf(params map[string]string) (out []paramView) {
 		case "name", "email", "days", "reason", "id":
 			p.Known = true
 		case "pattern":
-			if pattern, ok := patternOf(p.Value); ok {
+			if pattern, err := grant.ParsePattern(p.Value); err == nil {
 				out = append(out, patternParams(pattern)...)
 				continue
 			}
