@@ -150,11 +150,14 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			return Created{Grant: old, Reused: true}, err
 		}
 	}
-	standing, err := candidates(t, p, read, g.Request.Host)
-	if err != nil {
-		return Created{}, err
+	verdict := flow.Judge(read, g.Identity, open, t.now)
+	if verdict.Outcome == flow.Ask && read.Coverable() {
+		standing, err := candidates(t, p, read, g.Request.Host)
+		if err != nil {
+			return Created{}, err
+		}
+		verdict = flow.JudgeStanding(read, verdict, standing, flow.WhereOf(g.Request), t.now)
 	}
-	verdict := flow.Judge(read, g.Identity, open, standing, flow.WhereOf(g.Request), t.now)
 	switch verdict.Outcome {
 	case flow.Allow:
 		if verdict.Grant == nil {

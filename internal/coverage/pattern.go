@@ -312,15 +312,9 @@ func hostMatches(glob, host string) bool {
 	return glob == host
 }
 
-// Use is a standing grant and the calls that it covers.
-type Use struct {
-	Standing *grant.Standing
-	Calls    []int
-}
-
 // Standing looks for standing grants that together cover every call. Each call
 // takes the first that covers it; missing are the calls that none covers.
-func Standing(calls []Call, w Where, candidates []*grant.Standing, now grant.Millis) (uses []Use, missing []int) {
+func Standing(calls []Call, w Where, candidates []*grant.Standing, now grant.Millis) (by []*grant.Standing, missing []int) {
 	for i := range calls {
 		at := slices.IndexFunc(candidates, func(s *grant.Standing) bool {
 			if !s.Active(now) {
@@ -329,16 +323,12 @@ func Standing(calls []Call, w Where, candidates []*grant.Standing, now grant.Mil
 			ok, _ := Covers(&s.Pattern, &calls[i], w)
 			return ok
 		})
-		if at < 0 {
+		switch {
+		case at < 0:
 			missing = append(missing, i)
-			continue
-		}
-		s := candidates[at]
-		if j := slices.IndexFunc(uses, func(u Use) bool { return u.Standing == s }); j >= 0 {
-			uses[j].Calls = append(uses[j].Calls, i)
-		} else {
-			uses = append(uses, Use{Standing: s, Calls: []int{i}})
+		case !slices.Contains(by, candidates[at]):
+			by = append(by, candidates[at])
 		}
 	}
-	return uses, missing
+	return by, missing
 }

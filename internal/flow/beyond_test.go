@@ -26,7 +26,7 @@ func coveredIn(t *testing.T, line string, links map[string]string) bool {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	v := Judge(read, statement.Digest{}, nil, []*grant.Standing{{ID: "s", Pattern: everything, Until: 100}}, WhereOf(req), 1)
+	v := JudgeStanding(read, Judge(read, statement.Digest{}, nil, 1), []*grant.Standing{{ID: "s", Pattern: everything, Until: 100}}, WhereOf(req), 1)
 	for _, c := range read.Covered() {
 		if _, why := coverage.Covers(&everything, &c, WhereOf(req)); why != "" {
 			t.Logf("%s: %s", line, why)
@@ -246,7 +246,7 @@ func TestProgramsOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := Judge(read, statement.Digest{}, nil, []*grant.Standing{{ID: "s", Pattern: everything, Until: 100}}, WhereOf(req), 1)
+		v := JudgeStanding(read, Judge(read, statement.Digest{}, nil, 1), []*grant.Standing{{ID: "s", Pattern: everything, Until: 100}}, WhereOf(req), 1)
 		if (v.Outcome == Allow) != test.covered {
 			t.Errorf("%q found at %s, with %v: covered %v", test.argv, test.found, test.links, v.Outcome == Allow)
 		}

@@ -122,7 +122,7 @@ func TestCoveredByStanding(t *testing.T) {
 			continue
 		}
 		standing := []*grant.Standing{{ID: "s", Pattern: p, Until: 100}}
-		v := Judge(read, statement.Digest{}, nil, standing, WhereOf(req), 1)
+		v := JudgeStanding(read, Judge(read, statement.Digest{}, nil, 1), standing, WhereOf(req), 1)
 		if (v.Outcome == Allow) != test.covered {
 			t.Errorf("%s in box %q: %q: %v, %s", test.pattern, test.box, test.argv, v.Outcome, v.Reason)
 			for _, c := range read.Covered() {
@@ -130,8 +130,17 @@ func TestCoveredByStanding(t *testing.T) {
 				t.Logf("  %s %s: %s", c.Detail.Permission(), c.Detail.Level(), why)
 			}
 		}
-		if v.Outcome == Allow && (len(v.Standing) != 1 || len(v.Covered) < len(read.Calls)) {
-			t.Errorf("%q: %d calls, covered %v", test.argv, len(read.Calls), v.Covered)
+		if v.Outcome != Allow {
+			continue
+		}
+		calls := read.Covered()
+		if len(v.Standing) != 1 || len(calls) < len(read.Calls) {
+			t.Errorf("%q: %d calls are looked at of %d, for %v", test.argv, len(calls), len(read.Calls), v.Standing)
+		}
+		for _, c := range calls {
+			if ok, why := coverage.Covers(&p, &c, WhereOf(req)); !ok {
+				t.Errorf("%q is allowed, and %s is not covered: %s", test.argv, c.Detail.Permission(), why)
+			}
 		}
 	}
 }

@@ -8,7 +8,6 @@
 package flow
 
 import (
-	"slices"
 	"strings"
 
 	"vogt/internal/coverage"
@@ -35,7 +34,6 @@ type Verdict struct {
 	Reason   string
 	Grant    *grant.Grant
 	Standing []*grant.Standing
-	Covered  []int // calls that standing grants cover; all of them when allowed
 }
 
 // Reading is what the authority itself derived from a request.
@@ -89,9 +87,8 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 	return out, nil
 }
 
-// Judge compares a read request with what may cover it: an earlier answer to
-// this very request first, then the standing grants.
-func Judge(r Reading, identity statement.Digest, candidates []grant.Grant, standing []*grant.Standing, w coverage.Where, now grant.Millis) Verdict {
+// Judge compares a read request with earlier answers to this very request.
+func Judge(r Reading, identity statement.Digest, candidates []grant.Grant, now grant.Millis) Verdict {
 	if len(r.Details) == 0 {
 		return Verdict{Outcome: Refuse, Reason: "the request could not be read"}
 	}
@@ -99,22 +96,23 @@ func Judge(r Reading, identity statement.Digest, candidates []grant.Grant, stand
 	if covered.Grant != nil {
 		return Verdict{Outcome: Allow, Reason: covered.Reason, Grant: covered.Grant}
 	}
-	verdict := Verdict{Outcome: Ask, Reason: covered.Reason}
-	if len(standing) == 0 || detail.Highest(r.Details) == detail.Critical || r.Risk == detail.Critical {
-		return verdict
+	return Verdict{Outcome: Ask, Reason: covered.Reason}
+}
+
+// Coverable reports whether a pattern may cover a request that Judge would ask
+// about: never what is critical.
+func (r *Reading) Coverable() bool {
+	return len(r.Details) > 0 && r.Risk.Within(detail.High) && detail.Highest(r.Details).Within(detail.High)
+}
+
+// JudgeStanding looks whether standing grants cover what Judge would ask about.
+func JudgeStanding(r Reading, asked Verdict, standing []*grant.Standing, w coverage.Where, now grant.Millis) Verdict {
+	if asked.Outcome != Ask || len(standing) == 0 || !r.Coverable() {
+		return asked
 	}
-	calls := r.Covered()
-	uses, missing := coverage.Standing(calls, w, standing, now)
-	for _, u := range uses {
-		verdict.Covered = append(verdict.Covered, u.Calls...)
-	}
-	slices.Sort(verdict.Covered)
+	by, missing := coverage.Standing(r.Covered(), w, standing, now)
 	if len(missing) > 0 {
-		return verdict
+		return asked
 	}
-	verdict.Outcome, verdict.Reason = Allow, "a standing grant covers it"
-	for _, u := range uses {
-		verdict.Standing = append(verdict.Standing, u.Standing)
-	}
-	return verdict
+	return Verdict{Outcome: Allow, Reason: "a standing grant covers it", Standing: by}
 }

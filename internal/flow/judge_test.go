@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"vogt/internal/catalog"
-	"vogt/internal/coverage"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/reading"
@@ -19,7 +18,7 @@ func TestZeroVerdictRefuses(t *testing.T) {
 		t.Error("the zero verdict does not refuse")
 	}
 	always := grant.Grant{Status: grant.Approved, Type: grant.Always, Decision: &grant.Decision{}}
-	if v := Judge(Reading{}, statement.Digest{}, []grant.Grant{always}, nil, coverage.Where{}, 1); v.Outcome != Refuse || v.Reason == "" || v.Grant != nil {
+	if v := Judge(Reading{}, statement.Digest{}, []grant.Grant{always}, 1); v.Outcome != Refuse || v.Reason == "" || v.Grant != nil {
 		t.Errorf("what was never read is judged %+v", v)
 	}
 }
@@ -31,20 +30,20 @@ func TestJudge(t *testing.T) {
 	}
 	id := statement.Digest{1}
 	always := grant.Grant{ID: "g", Status: grant.Approved, Type: grant.Always, Identity: id, Decision: &grant.Decision{}}
-	if v := Judge(read, id, []grant.Grant{always}, nil, coverage.Where{}, 1); v.Outcome != Allow || v.Grant == nil || v.Grant.ID != "g" || v.Reason == "" {
+	if v := Judge(read, id, []grant.Grant{always}, 1); v.Outcome != Allow || v.Grant == nil || v.Grant.ID != "g" || v.Reason == "" {
 		t.Errorf("covered: %+v", v)
 	}
-	if v := Judge(read, statement.Digest{2}, []grant.Grant{always}, nil, coverage.Where{}, 1); v.Outcome != Ask || v.Grant != nil || v.Reason == "" {
+	if v := Judge(read, statement.Digest{2}, []grant.Grant{always}, 1); v.Outcome != Ask || v.Grant != nil || v.Reason == "" {
 		t.Errorf("another identity: %+v", v)
 	}
-	if v := Judge(read, id, nil, nil, coverage.Where{}, 1); v.Outcome != Ask {
+	if v := Judge(read, id, nil, 1); v.Outcome != Ask {
 		t.Errorf("nothing allows it: %+v", v)
 	}
 	critical, err := Read(testReader, grant.Request{Command: []string{"vogt", "up"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := Judge(critical, id, []grant.Grant{always}, nil, coverage.Where{}, 1); v.Outcome != Ask {
+	if v := Judge(critical, id, []grant.Grant{always}, 1); v.Outcome != Ask {
 		t.Errorf("critical under an always-grant: %+v", v)
 	}
 }
