@@ -14,6 +14,7 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/api"
 	"vogt/internal/client"
+	"vogt/internal/config"
 	"vogt/internal/execution/confine/running"
 	"vogt/internal/osuser"
 	"vogt/internal/terminal"
@@ -116,6 +117,17 @@ func (e *env) pauseWithUser(ctx context.Context, name string, a osAgent) error {
 	return errors.Join(stopped, err)
 }
 
+// agentData is where this machine keeps what belongs to an agent, and with an empty
+// name what belongs to all. Names are checked before.
+func agentData(paths config.Paths, name string) string {
+	return filepath.Join(paths.Data, "agents", name)
+}
+
+// keptFolder is the home that an agent's boxes see and that stays.
+func keptFolder(paths config.Paths, name string) string {
+	return filepath.Join(agentData(paths, name), "home")
+}
+
 // agentState is what this machine knows of the boxes of an agent.
 func (e *env) agentState(name string) (running.Agent, error) {
 	if err := client.CheckAgentName(name); err != nil {
@@ -125,7 +137,7 @@ func (e *env) agentState(name string) (running.Agent, error) {
 	if err != nil {
 		return running.Agent{}, err
 	}
-	return running.Agent{Folder: filepath.Join(paths.Data, "agents", name)}, nil
+	return running.Agent{Folder: agentData(paths, name)}, nil
 }
 
 // pausedHere reports whether an agent is paused on this machine, which it can be
@@ -191,7 +203,7 @@ func (e *env) pauseAllHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(filepath.Join(paths.Data, "agents"))
+	entries, err := os.ReadDir(agentData(paths, ""))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -167,7 +167,7 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 		}
 	}
 	if box.Kept, err = keptHome(paths, name, box.Home, login); err != nil {
-		kept := filepath.Join(paths.Data, "agents", name, "home")
+		kept := keptFolder(paths, name)
 		return nil, withCode(exitCannotRun, fmt.Errorf("%w\n%s", err, e.text(messages.KeptBroken, kept, name)))
 	}
 	box.Variables = append(box.Variables, "VOGT_AGENT="+name)
@@ -177,7 +177,7 @@ func (e *env) agentBox(name, profile, workspace string, allow []string) (*execut
 // keptHome is the folder that stands in the place of the home for an agent, with
 // the agent's own identity in it.
 func keptHome(paths config.Paths, name, userHome string, login client.Login) (string, error) {
-	kept := filepath.Join(paths.Data, "agents", name, "home")
+	kept := keptFolder(paths, name)
 	if err := os.MkdirAll(kept, 0o700); err != nil {
 		return "", err
 	}
@@ -231,7 +231,7 @@ func keptHome(paths config.Paths, name, userHome string, login client.Login) (st
 // forgetKept deletes the identity in the home that was kept for an agent. The rest
 // of that home stays, and is returned if there is one.
 func forgetKept(paths config.Paths, name string) (kept string, err error) {
-	kept = filepath.Join(paths.Data, "agents", name, "home")
+	kept = keptFolder(paths, name)
 	root, err := os.OpenRoot(kept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

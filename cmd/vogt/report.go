@@ -68,7 +68,7 @@ func (e *env) newBoxReport(name string) (*boxReport, error) {
 		return nil, err
 	}
 	r := &boxReport{
-		e: e, folder: filepath.Join(paths.Data, "agents", name, "connections"), agent: agent, person: home(paths).Default(),
+		e: e, folder: filepath.Join(agentData(paths, name), "connections"), agent: agent, person: home(paths).Default(),
 		email: login.Email, box: hex.EncodeToString(box), wake: make(chan struct{}, 1),
 	}
 	return r, os.MkdirAll(r.folder, 0o700)

@@ -178,15 +178,9 @@ func (f patternFlags) said() (names []string) {
 }
 
 func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOptions) error {
-	f.pattern.Agent = f.who
-	if f.who != "*" && !strings.Contains(f.who, "@") {
-		err := e.withAgent(ctx, f.who, func(_ *client.Client, p api.Principal) error {
-			f.pattern.Agent = p.Email
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	var err error
+	if f.pattern.Agent, err = e.agentAddress(ctx, f.who); err != nil {
+		return err
 	}
 	f.home = e.getenv("HOME")
 	p, err := f.complete()
@@ -216,6 +210,19 @@ func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOption
 		}
 		return s.err
 	})
+}
+
+// agentAddress is the address of one of the person's agents, by its name. An address
+// stays itself, and so does "*" for all of them.
+func (e *env) agentAddress(ctx context.Context, who string) (address string, err error) {
+	if who == "*" || strings.Contains(who, "@") {
+		return who, nil
+	}
+	err = e.withAgent(ctx, who, func(_ *client.Client, p api.Principal) error {
+		address = p.Email
+		return nil
+	})
+	return address, err
 }
 
 // standing shows a pattern whole.
@@ -504,10 +511,8 @@ func (e *env) testStanding(ctx context.Context, who, confined, workspace string,
 		if who == "" {
 			return &usageError{text: e.text(messages.TestForWhom)}
 		}
-		if !strings.Contains(who, "@") {
-			if err := e.withAgent(ctx, who, func(_ *client.Client, p api.Principal) error { who = p.Email; return nil }); err != nil {
-				return err
-			}
+		if who, err = e.agentAddress(ctx, who); err != nil {
+			return err
 		}
 	}
 	answer, err := c.TestStanding(ctx, api.TestStanding{Agent: who, Request: req})
