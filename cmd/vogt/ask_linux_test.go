@@ -40,7 +40,7 @@ type hostAsking struct {
 func newHostAsking(t *testing.T) *hostAsking {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl")
+		t.Skip("curl is not installed (Debian: apt-get install curl)")
 	}
 	a := &hostAsking{user: newUser(t)}
 	key, public := a.user.key("owner-key")

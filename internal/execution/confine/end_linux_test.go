@@ -118,9 +118,7 @@ func TestSwapped(t *testing.T) {
 		asUser(t, "^TestSwapped$", "")
 		return
 	}
-	if _, err := systemBwrap(); err != nil {
-		t.Skip(err)
-	}
+	needBwrap(t)
 	for _, tt := range []struct {
 		name, swap string
 		want       string // of the refusal
@@ -185,14 +183,19 @@ const levelVariable = "CONFINE_LEVEL"
 // TestThroughBwrap runs the tests of what people do in boxes that the system's bwrap
 // makes.
 func TestThroughBwrap(t *testing.T) {
-	if _, err := systemBwrap(); err != nil {
-		t.Skip(err)
-	}
+	needBwrap(t)
 	const tests = "^Test(Git|GitPlaces|Programs|Cache|Serve|Kept|Ending|Limits|Placeholders|Names|Concurrent|OthersStay|Terminal|Hangup|Signals|Late)$"
 	if os.Getuid() == 0 {
 		asUser(t, tests, plan.Bwrap)
 	} else {
 		again(t, tests, plan.Bwrap, nil)
+	}
+}
+
+func needBwrap(t *testing.T) {
+	t.Helper()
+	if _, err := systemBwrap(); err != nil {
+		t.Skipf("bubblewrap is not installed (Debian: apt-get install bubblewrap): %v", err)
 	}
 }
 
