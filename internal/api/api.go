@@ -29,6 +29,8 @@ const (
 	PathPanic        = "/api/panic"
 	PathTrust        = "/api/trust"
 	PathStanding     = "/api/standing-grants"
+	PathSafe         = "/api/safe-commands"
+	PathGroups       = "/api/agent-groups"
 	PathAudit        = "/api/audit"
 	PathEvents       = "/api/events" // server-sent events
 	PathConnections  = "/api/connections"
@@ -295,6 +297,8 @@ type Principal struct {
 	CreatedAt int64  `json:"createdAt"`
 	LastLogin int64  `json:"lastLoginAt,omitempty"` // milliseconds
 	Keys      []Key  `json:"keys,omitempty"`
+	// Labels, of an agent, shown with it alone.
+	Labels []Label `json:"labels,omitempty"`
 }
 
 // Key is a public key of a principal.
@@ -322,11 +326,52 @@ type Enrolled struct {
 	Owner    string `json:"owner"`
 	Approver string `json:"approver"`
 	Status   string `json:"status"`
+	// SafeCommands counts the safe commands that the agent got, by the standing
+	// grant Safe, in Folders.
+	SafeCommands int      `json:"seeded_safe_commands"`
+	Safe         string   `json:"safe_standing_grant,omitempty"`
+	Folders      []string `json:"safe_folders,omitempty"`
+}
+
+// Safe is the safe commands of the caller's agents: GET /api/safe-commands. DELETE
+// /api/safe-commands switches them off for all of them, DELETE
+// /api/safe-commands/{email} for one agent; a login suffices. On again it goes by a
+// change of trust, TrustSafeOn.
+type Safe struct {
+	On       bool        `json:"on"` // for the owner's agents; each may be off by itself
+	Commands []string    `json:"commands"`
+	Agents   []SafeAgent `json:"agents"`
+}
+
+// SafeAgent is one agent's.
+type SafeAgent struct {
+	Email    string   `json:"email"`
+	Name     string   `json:"name"`
+	On       bool     `json:"on"`
+	Folders  []string `json:"folders"`
+	Standing string   `json:"standing_grant,omitempty"`
+}
+
+// Group is a group of agents that patterns may be for: GET /api/agent-groups, a
+// bare list. DELETE /api/agent-groups/{name}/{email} takes an agent out.
+type Group struct {
+	Name   string   `json:"name"`
+	Agents []string `json:"agents"`
+}
+
+// Label is what an agent has seen ("secret", "foreign") or written ("wrote:PATH"),
+// and the grant under which. Patterns cover less because of it.
+type Label struct {
+	Label   string `json:"label"`
+	Since   int64  `json:"since"`
+	GrantID string `json:"grant_id"`
 }
 
 // The operations of a TrustRequest and their parameters.
 const (
-	TrustAgentAdd    = "agent.add"    // name, public_key
+	// name, public_key; safe: a JSON list of the folders in which the agent may use
+	// the safe commands, "off" for none, or "" for none but what names no path
+	TrustAgentAdd    = "agent.add"
 	TrustAgentRotate = "agent.rotate" // email, public_key
 	TrustAgentResume = "agent.resume" // email, or "" for all agents of the person
 	TrustKeyAdd      = "key.add"      // public_key: another SSH key of the person
@@ -335,6 +380,9 @@ const (
 	// pattern: a grant.Pattern as JSON; days, 1 to 366, or "" for 90; reason, or ""
 	TrustStandingAdd    = "standing.add"
 	TrustStandingResume = "standing.resume" // id: of one that was paused because a limit was exceeded
+	TrustSafeOn         = "safe.on"         // email, or "" for all agents of the person; safe: folders, as for agent.add
+	TrustGroupSet       = "group.set"       // name; agents: their addresses with commas, all of the group's
+	TrustLabelsEnd      = "labels.end"      // email: of the agent whose labels end
 )
 
 // TrustRequest is the body of POST /api/trust: it prepares a change that only

@@ -150,18 +150,14 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			return Created{Grant: old, Reused: true}, err
 		}
 	}
-	verdict := flow.Judge(read, g.Identity, open, t.now)
-	if verdict.Outcome == flow.Ask && read.Coverable() {
-		standing, err := candidates(t, p, read, g.Request.Host)
-		if err != nil {
-			return Created{}, err
-		}
-		verdict = flow.JudgeStanding(read, verdict, standing, flow.WhereOf(g.Request), t.now)
+	verdict, err := t.judge(p, g, read, flow.Judge(read, g.Identity, open, t.now))
+	if err != nil {
+		return Created{}, err
 	}
 	switch verdict.Outcome {
 	case flow.Allow:
 		if verdict.Grant == nil {
-			if out, allowed, err := t.useStanding(g, key, read, verdict, size); allowed || err != nil {
+			if out, allowed, err := t.useStanding(g, false, key, read, verdict, size); allowed || err != nil {
 				return out, err
 			}
 			break // a limit was reached: it is asked

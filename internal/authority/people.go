@@ -170,8 +170,10 @@ func (t *txn) addPrincipal(p *store.Principal) error {
 	return store.InsertPrincipal(t, p)
 }
 
-// addAgent enrols an agent of owner with one key.
-func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (api.Enrolled, error) {
+// addAgent enrols an agent of owner with one key and, unless safe is "off", with
+// the safe commands in the folders that it lists. The next record must say who has
+// confirmed it.
+func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public, safe string, strength grant.Strength) (api.Enrolled, error) {
 	if !agentName.MatchString(name) {
 		return api.Enrolled{}, problem(400, "The agent's name cannot be used", fmt.Sprintf("%q: want a lower-case letter, then up to 23 letters, digits or hyphens.", name), "")
 	}
@@ -194,7 +196,19 @@ func (t *txn) addAgent(owner store.Principal, name string, key sshkey.Public) (a
 	if err := t.addKey(p.Email, newKey{Public: key, source: sourceTrust}); err != nil {
 		return api.Enrolled{}, err
 	}
-	return api.Enrolled{Email: p.Email, Name: p.Name, Owner: p.Owner, Approver: p.Approver, Status: "active"}, nil
+	out := api.Enrolled{Email: p.Email, Name: p.Name, Owner: p.Owner, Approver: p.Approver, Status: "active"}
+	folders, safe, err := safeFolders(safe)
+	if err != nil {
+		return out, err
+	}
+	if safe != safeOff {
+		s, err := t.seedSafe(owner, p.Email, folders, owner.Email, strength)
+		if err != nil {
+			return out, err
+		}
+		out.SafeCommands, out.Safe, out.Folders = len(s.Pattern.Programs), s.ID, s.Pattern.Folders()
+	}
+	return out, nil
 }
 
 // EnrolByBearer is the wire's enrolment with nothing but a person's token. It
@@ -216,10 +230,12 @@ func (a *Authority) EnrolByBearer(ctx context.Context, by Actor, name, publicKey
 		if err := t.still(by, proven{strength: grant.Bearer}); err != nil {
 			return err
 		}
-		if out, err = t.addAgent(by.Principal, name, key); err != nil {
+		if out, err = t.addAgent(by.Principal, name, key, "", grant.Bearer); err != nil {
 			return err
 		}
-		_, err := t.record(recordTrust, "", out.Email, trustRecord{Operation: api.TrustAgentAdd, By: by.Name(), Subject: out.Email, Strength: grant.Bearer})
+		_, err := t.record(recordTrust, "", out.Email, trustRecord{
+			Operation: api.TrustAgentAdd, By: by.Name(), Subject: out.Email, Strength: grant.Bearer, Params: map[string]string{"safe": "[]", "id": out.Safe},
+		})
 		return err
 	})
 	return out, err
@@ -228,24 +244,27 @@ func (a *Authority) EnrolByBearer(ctx context.Context, by Actor, name, publicKey
 // ManagedUser is what management may set of a principal.
 type ManagedUser struct {
 	Email, Name, PublicKey, Owner, Approver, Kind string
+	NoSafe                                        bool // an agent without the safe commands
 }
 
 // ManageUser creates a principal by the management token. It never touches
 // one that exists.
-func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (store.Principal, error) {
+func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (store.Principal, api.Standing, error) {
 	var p store.Principal
+	var safe store.Standing
+	bad := func(err error) (store.Principal, api.Standing, error) { return p, api.Standing{}, err }
 	if by.Means != Management {
-		return p, errManagement()
+		return bad(errManagement())
 	}
 	if err := checkEmail(u.Email); err != nil {
-		return p, err
+		return bad(err)
 	}
 	u.Email, u.Owner, u.Approver = lower(u.Email), lower(u.Owner), lower(u.Approver)
 	if u.Name == "" {
 		u.Name, _, _ = strings.Cut(u.Email, "@")
 	}
 	if err := checkName(u.Name); err != nil {
-		return p, err
+		return bad(err)
 	}
 	if u.Kind == "" {
 		u.Kind = kindPerson
@@ -254,7 +273,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		}
 	}
 	if u.Kind != kindPerson && u.Kind != kindAgent || (u.Kind == kindPerson) != (u.Owner == "") {
-		return p, problem(400, "The kind of principal is wrong", "type is human without owner, or agent with owner.", "")
+		return bad(problem(400, "The kind of principal is wrong", "type is human without owner, or agent with owner.", ""))
 	}
 	if u.Approver == "" {
 		u.Approver = u.Owner
@@ -263,6 +282,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 	var added store.Key
 	err := a.update(ctx, func(t *txn) error {
 		p.Created = int64(t.now)
+		var owner store.Principal
 		for _, person := range uniq(u.Owner, u.Approver) {
 			if person == "" {
 				continue
@@ -272,13 +292,24 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 				return problem(400, "There is no such person", fmt.Sprintf("%q can be neither owner nor approver.", person), "")
 			}
 			p.Created = max(p.Created, o.Created)
+			if person == u.Owner {
+				owner = o
+			}
 		}
 		if err := t.addPrincipal(&p); errors.Is(err, store.ErrConflict) {
 			return problem(409, "This address is taken", u.Email+" exists.", "")
 		} else if err != nil {
 			return err
 		}
-		if _, err := t.record(recordTrust, "", p.Email, trustRecord{Operation: "principal.create", By: by.Name(), Subject: p.Email}); err != nil {
+		var params map[string]string
+		if u.Kind == kindAgent && !u.NoSafe {
+			s, err := t.seedSafe(owner, p.Email, nil, by.Name(), grant.Bearer)
+			if err != nil {
+				return err
+			}
+			safe, params = s, map[string]string{"safe": "[]", "id": s.ID}
+		}
+		if _, err := t.record(recordTrust, "", p.Email, trustRecord{Operation: "principal.create", By: by.Name(), Subject: p.Email, Params: params}); err != nil {
 			return err
 		}
 		if u.PublicKey == "" {
@@ -291,10 +322,11 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		added, err = t.manageKey(p, "", key)
 		return err
 	})
-	if err == nil {
-		a.announceKey(added)
+	if err != nil {
+		return bad(err)
 	}
-	return p, err
+	a.announceKey(added)
+	return p, a.standingView(safe), nil
 }
 
 func errManagement() *Error {
@@ -663,6 +695,7 @@ type Account struct {
 	Keys      []store.Key
 	Passkeys  []store.Passkey
 	Sessions  []store.Session
+	Labels    []store.Label
 }
 
 // Account reads one principal: oneself, one's agent, or anybody by management.
@@ -681,6 +714,9 @@ func (a *Authority) Account(ctx context.Context, by Actor, email string) (out Ac
 			return err
 		}
 		if out.Passkeys, err = store.Passkeys(tx, email); err != nil {
+			return err
+		}
+		if out.Labels, err = store.Labels(tx, email); err != nil {
 			return err
 		}
 		out.Sessions, err = store.Sessions(tx, email, int64(a.now()))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"vogt/internal/api"
 	"vogt/internal/coverage"
@@ -50,7 +51,7 @@ func standingParams(params map[string]string) error {
 		return bad(err)
 	}
 	p.Agent = lower(p.Agent)
-	if p.Agent != "*" {
+	if p.Agent != "*" && !strings.HasPrefix(p.Agent, grant.GroupPrefix) {
 		if err := checkEmail(p.Agent); err != nil {
 			return err
 		}
@@ -85,11 +86,18 @@ func (t *txn) addStanding(person store.Principal, params map[string]string, stre
 	if err != nil {
 		return s, err
 	}
-	if s.Pattern.Agent != "*" {
+	if s.Pattern.Agent != "*" && !strings.HasPrefix(s.Pattern.Agent, grant.GroupPrefix) {
 		if err := t.ownAgent(person, s.Pattern.Agent); err != nil {
 			return s, err
 		}
 	}
+	return t.putStanding(person, s.Pattern, days, params["reason"], strength)
+}
+
+// putStanding puts a pattern into force. The next record must say who has
+// confirmed it.
+func (t *txn) putStanding(person store.Principal, p grant.Pattern, days int, reason string, strength grant.Strength) (s store.Standing, err error) {
+	s.Pattern = p
 	n, err := store.CountStanding(t, person.Email)
 	if err != nil {
 		return s, err
@@ -103,7 +111,7 @@ func (t *txn) addStanding(person store.Principal, params map[string]string, stre
 	if s.Record, err = store.LogSize(t); err != nil {
 		return s, err
 	}
-	s.Author, s.Generation, s.Reason, s.Strength = person.Email, person.Generation, params["reason"], strength
+	s.Author, s.Generation, s.Reason, s.Strength = person.Email, person.Generation, reason, strength
 	s.Created, s.Until = t.now, t.now+grant.Millis(days)*24*hourMS
 	return s, store.InsertStanding(t, s)
 }
@@ -137,9 +145,13 @@ func (a *Authority) Standing(ctx context.Context, by Actor) ([]api.Standing, err
 		if by.Agent() {
 			author = by.Principal.Owner
 		}
+		groups, err := store.GroupsOf(tx, author, by.Principal.Email)
+		if err != nil {
+			return err
+		}
 		all, err := store.StandingOf(tx, author)
 		for _, s := range all {
-			if !by.Agent() || s.Pattern.Agent == "*" || s.Pattern.Agent == by.Principal.Email {
+			if !by.Agent() || s.For(by.Principal.Email, author, groups, s.Pattern.Machine) {
 				out = append(out, a.standingView(s))
 			}
 		}
@@ -223,6 +235,14 @@ func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine strin
 	if err != nil || !usable(owner) {
 		return nil, ignoreNotFound(err)
 	}
+	off, err := store.SafeOff(tx, p.Owner)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := store.GroupsOf(tx, p.Owner, p.Email)
+	if err != nil {
+		return nil, err
+	}
 	var out []*grant.Standing
 	named := programs(read)
 	if len(named) > maxPrograms {
@@ -230,15 +250,16 @@ func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine strin
 	}
 	seen := make(map[string]bool)
 	for _, program := range named {
-		found, err := store.StandingFor(tx, p.Owner, p.Email, program)
+		found, err := store.StandingFor(tx, p.Owner, p.Email, groups, program)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range found {
 			switch {
 			case seen[s.ID]:
-			case s.Generation != owner.Generation || !s.For(p.Email, p.Owner, machine):
-			case s.Pattern.Agent != "*" && int64(s.Created) < p.Created:
+			case s.Generation != owner.Generation || !s.For(p.Email, p.Owner, groups, machine):
+			case off && s.Pattern.Class == grant.ClassSafe:
+			case s.Pattern.Agent == p.Email && int64(s.Created) < p.Created:
 				// Another agent had this address when the pattern was signed.
 			default:
 				seen[s.ID] = true
@@ -264,8 +285,9 @@ func programs(read flow.Reading) []string {
 }
 
 // useStanding allows a request by the patterns that cover it, unless one of
-// them has been used too much: that one is paused, and the request is asked.
-func (t *txn) useStanding(g grant.Grant, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
+// them has been used too much: that one is paused, and the request is asked. A new
+// request is stored with key and size; an old one waits already.
+func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
 	deletes := read.Effects.Has(detail.Destroys)
 	until := min(t.now+standingTTL, t.now+grant.Millis(t.a.cfg.OnceTTL.Milliseconds()))
 	var ids []string
@@ -280,17 +302,19 @@ func (t *txn) useStanding(g grant.Grant, key []byte, read flow.Reading, verdict 
 		until = min(until, s.Until)
 		ids = append(ids, s.ID)
 	}
+	if !old {
+		if err := store.InsertGrant(t, g, key, size); err != nil {
+			return out, false, err
+		}
+		if _, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, "covered by a standing grant")); err != nil {
+			return out, false, err
+		}
+	}
 	first := verdict.Standing[0]
 	statement := t.a.statementOf(g, Reach{Type: grant.Once})
 	digest := statement.Digest()
 	encoded, err := json.Marshal(statement)
 	if err != nil {
-		return out, false, err
-	}
-	if err := store.InsertGrant(t, g, key, size); err != nil {
-		return out, false, err
-	}
-	if _, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, "covered by a standing grant")); err != nil {
 		return out, false, err
 	}
 	next, err := g.Apply(grant.Approve{Type: grant.Once, Until: until, Decision: grant.Decision{
@@ -369,8 +393,63 @@ func standingStill(tx store.Tx, g grant.Grant, now grant.Millis) error {
 	if err != nil || !usable(author) || author.Generation != s.Generation {
 		return inactive(s.Author).caused(err)
 	}
-	if s.Revoked != 0 || s.Until.Reached(now) {
+	if off, err := store.SafeOff(tx, s.Author); err != nil {
+		return err
+	} else if s.Revoked != 0 || s.Until.Reached(now) || off && s.Pattern.Class == grant.ClassSafe {
 		return problem(403, "The standing grant behind this is over", "It was revoked, or its time has run out.", "Ask again.").kind("grant_revoked")
+	}
+	return nil
+}
+
+// judge looks whether patterns cover what earlier answers do not.
+func (t *txn) judge(p store.Principal, g grant.Grant, read flow.Reading, asked flow.Verdict) (flow.Verdict, error) {
+	if asked.Outcome != flow.Ask || !read.Coverable() {
+		return asked, nil
+	}
+	standing, err := candidates(t, p, read, g.Request.Host)
+	if err != nil || len(standing) == 0 {
+		return asked, err
+	}
+	where := flow.WhereOf(g.Request)
+	if where.Labels, err = labelsOf(t, p.Email); err != nil {
+		return asked, err
+	}
+	return flow.JudgeStanding(read, asked, standing, where, t.now), nil
+}
+
+// maxAnswered is how many waiting requests a new pattern is compared with at most.
+const maxAnswered = 300
+
+// answerWaiting allows the requests that wait and that patterns now cover, as they
+// would be if they were asked again. A pattern that was just signed answers the
+// cards that made its author write it.
+func (t *txn) answerWaiting(owner string) error {
+	waiting, err := store.PendingOf(t, owner, maxAnswered)
+	if err != nil {
+		return err
+	}
+	for _, g := range waiting {
+		if g.As(t.now).Status != grant.Pending || g.Request.Connect != nil {
+			continue
+		}
+		p, err := store.PrincipalByEmail(t, g.Request.Requester)
+		if err != nil || !usable(p) || p.Paused || p.Generation != g.Requester.Generation {
+			continue
+		}
+		read, err := flow.Read(t.a.reader, g.Request)
+		if err != nil {
+			continue
+		}
+		verdict, err := t.judge(p, g, read, flow.Verdict{Outcome: flow.Ask})
+		if err != nil {
+			return err
+		}
+		if verdict.Outcome != flow.Allow || len(verdict.Standing) == 0 {
+			continue
+		}
+		if _, _, err := t.useStanding(g, true, nil, read, verdict, 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -389,7 +468,7 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 	if err != nil {
 		return out, problem(400, "The command cannot be run", err.Error(), "Correct the command and ask again.")
 	}
-	calls, where := read.Covered(), flow.WhereOf(req)
+	calls := read.Covered()
 	if len(calls) > maxTested {
 		return out, problem(400, "The command is too long to be tested", fmt.Sprintf("It has %d calls, the limit is %d.", len(calls), maxTested), "Test its parts.")
 	}
@@ -402,6 +481,10 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 		}
 		standing, err := candidates(tx, p, read, req.Host)
 		if err != nil {
+			return err
+		}
+		where := flow.WhereOf(req)
+		if where.Labels, err = labelsOf(tx, p.Email); err != nil {
 			return err
 		}
 		for i := range calls {

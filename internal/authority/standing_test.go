@@ -58,7 +58,11 @@ func TestStandingDecides(t *testing.T) {
 	if g := c.sibling.AskFor(inProject("cat", "a")); g.Status != grant.Pending {
 		t.Fatalf("without a pattern: %+v", g)
 	}
+	waits := c.sibling.AskFor(inProject("cat", "a"))
 	s := sign(t, c.owner, catIn("*"))
+	if got := c.sibling.Grant(waits.ID); got.Status != grant.Approved || got.Standing != s.ID {
+		t.Errorf("what waited when the pattern was signed: %+v", got)
+	}
 	g := c.sibling.AskFor(inProject("cat", "b"))
 	if g.Status != grant.Approved || !g.Automatic || g.AutoKind != "standing" || g.Standing != s.ID || g.DecidedBy != c.owner.Email || g.Request.Type != grant.Once {
 		t.Fatalf("covered: %+v", g)
@@ -78,7 +82,7 @@ func TestStandingDecides(t *testing.T) {
 	}
 	var list []api.Standing
 	c.owner.Get(api.PathStanding).Want(200).Into(&list)
-	if len(list) != 1 || list[0].Uses != 2 || list[0].LastUsedAt == 0 || list[0].Status != grant.Approved {
+	if len(list) != 1 || list[0].Uses != 3 || list[0].LastUsedAt == 0 || list[0].Status != grant.Approved {
 		t.Errorf("listed: %+v", list)
 	}
 	// Whose request it is not, or what it does not cover, waits.

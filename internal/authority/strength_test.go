@@ -198,7 +198,7 @@ func TestClickIsNotEnough(t *testing.T) {
 	// Nor does a cookie alone deny, revoke or stop.
 	page := w.page
 	page.Proven = false
-	g = w.agent.Ask("pwd")
+	g = w.agent.Ask("touch", "x")
 	_, err := w.s.Authority.Deny(ctx, page, g.ID, "")
 	fails(t, "deny", err, 403)
 	_, err = w.s.Authority.Revoke(ctx, page, g.ID, "")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"vogt/internal/api"
@@ -42,7 +43,13 @@ const (
 func trustParams(operation string) ([]string, bool) {
 	switch operation {
 	case api.TrustAgentAdd:
-		return []string{"name", "public_key"}, true
+		return []string{"name", "public_key", "safe?"}, true
+	case api.TrustSafeOn:
+		return []string{"email?", "safe?"}, true
+	case api.TrustGroupSet:
+		return []string{"name", "agents?"}, true
+	case api.TrustLabelsEnd:
+		return []string{"email"}, true
 	case api.TrustAgentRotate:
 		return []string{"email", "public_key"}, true
 	case api.TrustAgentResume:
@@ -82,7 +89,7 @@ func checkTrust(req api.TrustRequest) error {
 		if !known[k] {
 			return bad("parameter %q is unknown to %s.", k, req.Operation)
 		}
-		if len(v) > 1024 && k != "pattern" {
+		if len(v) > 1024 && k != "pattern" && k != "agents" && k != "safe" {
 			return bad("parameter %q is too long.", k)
 		}
 		// All of them are shown to the person and become part of what is signed.
@@ -104,6 +111,26 @@ func checkTrust(req api.TrustRequest) error {
 		return bad("the agent's name %q: want a lower-case letter, then up to 23 letters, digits or hyphens.", name)
 	} else if ok && checkName(name) != nil {
 		return bad("name must be plain text of at most 200 bytes.")
+	}
+	switch req.Operation {
+	case api.TrustAgentAdd, api.TrustSafeOn:
+		_, one, err := safeFolders(req.Params["safe"])
+		if err != nil || req.Operation == api.TrustSafeOn && one == safeOff {
+			return bad("safe: %v.", err)
+		}
+		req.Params["safe"] = one // what is signed says it
+	case api.TrustGroupSet:
+		members, err := groupMembers(req.Params["agents"])
+		if err != nil {
+			return err
+		}
+		if err := grant.CheckGroup(req.Params["name"]); err != nil {
+			return bad("%v.", err)
+		}
+		if len(members) > maxGroupSize {
+			return bad("the group has %d agents, the limit is %d.", len(members), maxGroupSize)
+		}
+		req.Params["agents"] = strings.Join(members, ",")
 	}
 	if req.Operation == api.TrustStandingAdd {
 		if err := standingParams(req.Params); err != nil {
@@ -219,6 +246,8 @@ type trustResult struct {
 	// Link is for whoever confirmed and is stored nowhere: an asker who talked
 	// somebody into confirming would get into the account with it.
 	Link string `json:"-"`
+	// made are the standing grants that the change made.
+	made []string
 }
 
 // Trust reads a prepared change: a person any that waits, its asker by the
@@ -357,8 +386,8 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	if err != nil {
 		return "", err
 	}
-	if result.Standing != nil {
-		params["id"] = result.Standing.ID // what is signed has no name before
+	if len(result.made) > 0 {
+		params["id"] = strings.Join(result.made, ",") // what is signed has no name before
 	}
 	fault.Point("authority.confirm")
 	encoded, err := json.Marshal(result)
@@ -374,6 +403,13 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 		Operation: tr.Operation, By: by.Principal.Email, Subject: subject, Params: params,
 		Strength: proof.strength, Digest: &digest, Evidence: proof.evidence, Statement: statement,
 	})
+	if err != nil {
+		return "", err
+	}
+	switch tr.Operation {
+	case api.TrustStandingAdd, api.TrustStandingResume, api.TrustSafeOn, api.TrustGroupSet, api.TrustLabelsEnd:
+		err = t.answerWaiting(by.Principal.Email)
+	}
 	return result.Link, err
 }
 
@@ -388,8 +424,11 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 	subject, email := person.Email, lower(params["email"])
 	switch operation {
 	case api.TrustAgentAdd:
-		enrolled, err := t.addAgent(person, params["name"], key)
+		enrolled, err := t.addAgent(person, params["name"], key, params["safe"], strength)
 		result.Enrolled = &enrolled
+		if enrolled.Safe != "" {
+			result.made = []string{enrolled.Safe}
+		}
 		return result, enrolled.Email, err
 	case api.TrustAgentRotate:
 		return result, email, t.rotateAgent(person, email, key)
@@ -422,13 +461,24 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		var s store.Standing
 		if s, err = t.addStanding(person, params, strength); err == nil {
 			view := t.a.standingView(s)
-			result.Standing = &view
+			result.Standing, result.made = &view, []string{s.ID}
 		}
-		if s.Pattern.Agent != "*" {
+		if s.Pattern.Agent != "*" && !strings.HasPrefix(s.Pattern.Agent, grant.GroupPrefix) {
 			subject = s.Pattern.Agent
 		}
 	case api.TrustStandingResume:
 		err = t.resumeStanding(person, params["id"])
+	case api.TrustSafeOn:
+		if email != "" {
+			subject = email
+		}
+		result.made, err = t.safeOn(person, email, params["safe"], strength)
+	case api.TrustGroupSet:
+		err = t.setGroup(person, params["name"], params["agents"])
+	case api.TrustLabelsEnd:
+		if err = t.ownAgent(person, email); err == nil {
+			subject, err = email, store.EndLabels(t, email)
+		}
 	default:
 		err = fmt.Errorf("operation %q has no change", operation)
 	}

@@ -135,6 +135,10 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 	if err != nil {
 		return Consumed{}, err
 	}
+	labels, err := a.earned(ctx, id)
+	if err != nil {
+		return Consumed{}, err
+	}
 	var out Consumed
 	err = a.update(ctx, func(t *txn) error {
 		out = Consumed{}
@@ -174,6 +178,9 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 			return err
 		}
 		if err := store.InsertUse(t, use, id, int64(t.now)); err != nil {
+			return err
+		}
+		if err := t.label(g, labels); err != nil {
 			return err
 		}
 		fault.Point("authority.intent")

@@ -72,7 +72,7 @@ func (s *Server) Person(email string) *Principal {
 func (s *Server) Agent(owner *Principal, name string) *Principal {
 	s.T.Helper()
 	p := &Principal{Client: Client{S: s}, Name: name, Key: s.NewKey(name), Owner: owner}
-	done := owner.Change(api.TrustAgentAdd, map[string]string{"name": name, "public_key": p.Key.Line})
+	done := owner.Change(api.TrustAgentAdd, map[string]string{"name": name, "public_key": p.Key.Line, "safe": "off"})
 	if done.Enrolled == nil {
 		s.T.Fatalf("the confirmed change names no agent: %+v", done)
 	}
@@ -85,8 +85,8 @@ func (s *Server) Agent(owner *Principal, name string) *Principal {
 func (s *Server) ManagedAgent(name string, owner, approver *Principal) *Principal {
 	s.T.Helper()
 	p := &Principal{Client: Client{S: s}, Name: name, Key: s.NewKey(name), Owner: owner, Email: authority.AgentEmail(name, owner.Email, s.URL)}
-	s.Manager().Post("/api/agent/enroll", map[string]string{
-		"email": p.Email, "name": name, "publicKey": p.Key.Line, "owner": owner.Email, "approver": approver.Email,
+	s.Manager().Post("/api/agent/enroll", map[string]any{
+		"email": p.Email, "name": name, "publicKey": p.Key.Line, "owner": owner.Email, "approver": approver.Email, "no_safe_commands": true,
 	}).Want(200)
 	return p.Login()
 }

@@ -213,18 +213,31 @@ func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
 		Evidence  json.RawMessage     `json:"evidence"`
 		Statement statement.Statement `json:"statement"`
 	}
-	if err := json.Unmarshal(page.Records[0].Body, &was); err != nil || page.Records[0].Type != "trust" || was.Operation != api.TrustStandingAdd {
+	if err := json.Unmarshal(page.Records[0].Body, &was); err != nil || page.Records[0].Type != "trust" {
 		return misfit("standing grant", "record %d signs none", r.StandingRecord)
 	}
-	s := was.Statement
-	switch {
-	case was.Params["id"] != r.Standing:
+	s, signs := was.Statement, "pattern"
+	switch was.Operation {
+	case api.TrustStandingAdd:
+	case api.TrustAgentAdd, api.TrustSafeOn:
+		signs = "safe" // the folders say the whole of it
+	case "principal.create":
+	default:
+		return misfit("standing grant", "record %d signs none", r.StandingRecord)
+	}
+	if !slices.Contains(strings.Split(was.Params["id"], ","), r.Standing) {
 		return misfit("standing grant", "record %d is of another one", r.StandingRecord)
+	}
+	if r.Strength == grant.Bearer && signs == "safe" || was.Operation == "principal.create" {
+		p.Trusted = append(p.Trusted, "the safe commands came with the agent, which "+was.By+" enrolled without a signature; that is the authority's word")
+		return nil
+	}
+	switch {
 	case was.By != r.DecidedBy || was.Strength != r.Strength:
 		return misfit("standing grant", "record %d names another person or strength", r.StandingRecord)
 	case s.Digest() != was.Digest || s.Purpose != statement.Trust || s.Issuer != c.wire.base:
 		return misfit("standing grant", "the digest in record %d is not that of its statement", r.StandingRecord)
-	case len(s.Argv) == 0 || s.Argv[0] != api.TrustStandingAdd || !slices.Contains(s.Argv, "pattern="+was.Params["pattern"]):
+	case len(s.Argv) == 0 || s.Argv[0] != was.Operation || !slices.Contains(s.Argv, signs+"="+was.Params[signs]):
 		return misfit("standing grant", "what was signed in record %d has another pattern", r.StandingRecord)
 	}
 	signed := Proof{Receipt: api.Receipt{Statement: s, Digest: was.Digest, DecidedBy: was.By, Strength: was.Strength, Evidence: was.Evidence}, Answer: "approved"}

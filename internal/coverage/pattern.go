@@ -25,6 +25,8 @@ type Call struct {
 	// Elsewhere says that its program was found outside of the system's folders,
 	// where the agent could have put it.
 	Elsewhere bool
+	// First says that it is the program that the request names, as it was bound.
+	First bool
 	// Carrier says that it does nothing but start calls that stand beside it, or
 	// say where they run.
 	Carrier bool
@@ -35,6 +37,14 @@ type Where struct {
 	Profile   string // of the box, by name; empty without one
 	Workspace string // of the box
 	Offline   bool   // the box has no network
+	// Reaches are the hosts that the box's proxy lets through, and no others;
+	// empty if that is not known.
+	Reaches []string
+	// File is the SHA-256 of the program that the request names first, in hex, and
+	// where it lies. It is empty if another than the system's program reads it.
+	File, FilePath string
+	// Labels are what the agent has seen and done before.
+	Labels Labels
 	// Links are paths that lead elsewhere on the machine that asks.
 	Links map[string]string
 }
@@ -92,8 +102,12 @@ func inBox(p *grant.Pattern, c *Call, w Where) (bool, string) {
 			return false, fmt.Sprintf("it runs outside of a box, the pattern is for the box %s", p.Box.Profile)
 		}
 		return false, fmt.Sprintf("it runs in the box %s, the pattern is for the box %s", w.Profile, p.Box.Profile)
-	case !w.Offline:
+	case !w.Offline && len(p.Hosts) == 0:
 		return false, "its box has a network, the pattern is for one without"
+	case !w.Offline && !reaches(p.Hosts, w.Reaches):
+		return false, "its box has another network than " + strings.Join(p.Hosts, ", ") + ", which the pattern is for"
+	case !w.Offline && w.Labels.network() != "":
+		return false, w.Labels.network()
 	case p.Box.Workspace != "" && !Matches(p.Box.Workspace, w.Workspace):
 		return false, fmt.Sprintf("its box is about %s, the pattern is for %s", w.Workspace, p.Box.Workspace)
 	case slices.Contains(p.Does, grant.DeedAny):
@@ -104,15 +118,24 @@ func inBox(p *grant.Pattern, c *Call, w Where) (bool, string) {
 	return deeds(p, c)
 }
 
+// reaches reports whether the hosts of a box are among those of a pattern, and
+// known.
+func reaches(named, box []string) bool {
+	return len(box) > 0 && !slices.ContainsFunc(box, func(h string) bool { return !slices.Contains(named, h) })
+}
+
 // outside trusts the text alone, and so only what the text shows.
 func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
+	if len(p.Files) > 0 {
+		return content(p, c, w)
+	}
 	switch {
 	case c.Effects.Has(detail.Opaque) || c.Unknown:
 		return false, "what it does cannot be known from its text; in a box it could be covered"
 	case !c.Literal:
 		return false, "not every word of it is known before it runs; in a box it could be covered"
 	case c.Effects.Has(detail.Executes) || c.Elsewhere:
-		return false, "it runs what the agent could have written; in a box it could be covered"
+		return false, "it runs what the agent could have written; in a box, or by its content, it could be covered"
 	case c.Effects.Has(detail.Unsettled):
 		return false, "it consults settings that can start a program; in the box read it could be covered"
 	case c.Effects.Has(detail.Door | detail.Privileged):
@@ -129,7 +152,7 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 	if ok, why := deeds(p, c); !ok {
 		return false, why
 	}
-	if c.Cwd == "" && !c.Carrier {
+	if c.Cwd == "" && !c.Carrier && !placeless(c) {
 		return false, "its working folder is not known, and so nobody has looked where links lead"
 	}
 	readable := append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
@@ -145,13 +168,16 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 		}
 	}
 	// What names no path may mean the folder that it stands in.
-	if len(c.Read)+len(c.Write) == 0 && !c.Carrier {
+	if len(c.Read)+len(c.Write) == 0 && !c.Carrier && !placeless(c) {
 		if why := look.misses([]string{c.Cwd}, readable, "is the working folder"); why != "" {
 			return false, why
 		}
 	}
 	if !c.Effects.Has(detail.Contacts) && len(c.Hosts) == 0 {
 		return true, ""
+	}
+	if why := w.Labels.network(); why != "" {
+		return false, why
 	}
 	if len(c.Hosts) == 0 {
 		return false, "it contacts hosts that its text does not name"
@@ -162,6 +188,45 @@ func outside(p *grant.Pattern, c *Call, w Where) (bool, string) {
 		}
 	}
 	return true, ""
+}
+
+// content covers one program by what its file holds, whatever it does: its text
+// does not tell that. Where it stands and that every word of it is known remain.
+func content(p *grant.Pattern, c *Call, w Where) (bool, string) {
+	switch {
+	case !c.First:
+		return false, "a pattern for files covers the program that the request names, and not what another one starts"
+	case !c.Elsewhere:
+		return false, "it is a program of the system, which is covered by what it does and not by its content"
+	case !slices.Contains(p.Files, w.File):
+		return false, "its file is not one that the pattern names by its SHA-256"
+	case slices.Contains(w.Labels.Wrote, w.FilePath), slices.Contains(w.Labels.Wrote, WroteAll):
+		return false, "the agent has written " + w.FilePath + "; in a box it could be covered"
+	case c.Effects.Has(detail.Door | detail.Privileged):
+		return false, "it opens further ways to act (" + c.Effects.String() + ")"
+	case !c.Literal:
+		return false, "not every word of it is known before it runs"
+	case c.Cwd == "":
+		return false, "its working folder is not known"
+	}
+	readable := append(p.Read[:len(p.Read):len(p.Read)], p.Write...)
+	if why := (within{links: w.Links}).misses([]string{c.Cwd}, readable, "is the working folder"); why != "" {
+		return false, why
+	}
+	return true, ""
+}
+
+// placeless reports whether a call without paths looks at no folder either.
+func placeless(c *Call) bool {
+	d, ok := c.Detail.(detail.Command)
+	if !ok || len(c.Read)+len(c.Write) > 0 {
+		return false
+	}
+	switch d.Program {
+	case "date", "echo", "printf", "pwd", "which", "whoami":
+		return true
+	}
+	return false
 }
 
 // deeds compares effects with what the pattern permits.

@@ -28,7 +28,7 @@ func (r *Reading) Covered() []coverage.Call {
 		out = append(out, r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
-			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Elsewhere: r.elsewhere(i), Carrier: carrier(r.Calls, i),
+			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Elsewhere: r.elsewhere(i), First: i == 0, Carrier: carrier(r.Calls, i),
 		}))
 	}
 	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
@@ -138,11 +138,20 @@ func WhereOf(req grant.Request) (w coverage.Where) {
 		return w
 	}
 	w.Links = c.Links
+	if c.File != nil && c.File.SHA256 != nil && c.File.Path != nil {
+		w.File, w.FilePath = *c.File.SHA256, *c.File.Path
+	}
+	for _, f := range c.Interpreters {
+		if f.Path == nil || !reading.System(*f.Path) {
+			w.File = "" // what reads the file is not the system's
+		}
+	}
 	if c.Confinement == nil || c.NetworkMode == nil {
 		return w
 	}
 	if box, ok := grant.ParseConfinement(*c.Confinement); ok {
 		w.Profile, w.Workspace, w.Offline = box.Profile, box.Workspace, *c.NetworkMode == grant.Offline
+		w.Reaches = grant.ProxyHosts(*c.NetworkMode)
 	}
 	return w
 }

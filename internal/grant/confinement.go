@@ -12,6 +12,23 @@ type Confinement struct {
 // Offline is the network mode of a box without a network.
 const Offline = "none"
 
+// proxied is how the network mode of a box begins that reaches named hosts only.
+const proxied = "proxy: "
+
+// ProxyMode is the network mode of a box that reaches these hosts through its
+// proxy and no others: "proxy: a.example, b.example:8443".
+func ProxyMode(hosts []string) string {
+	return proxied + strings.Join(sorted(hosts), ", ")
+}
+
+// ProxyHosts reads that form. Other network modes have no hosts.
+func ProxyHosts(mode string) (hosts []string) {
+	if list, ok := strings.CutPrefix(mode, proxied); ok && list != "" {
+		hosts = strings.Split(list, ", ")
+	}
+	return hosts
+}
+
 // String is the form in which a statement shows it: NAME sha256:HEX in FOLDER.
 func (c Confinement) String() string {
 	return c.Profile + " sha256:" + c.Digest + " in " + c.Workspace

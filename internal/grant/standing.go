@@ -29,7 +29,8 @@ const (
 // covers nothing. Lists that are empty mean any for programs, operations and
 // machines, and none for paths and hosts.
 type Pattern struct {
-	Agent      string      `json:"agent"`                // e-mail of one agent, or "*" for all of the author's
+	Agent      string      `json:"agent"`                // e-mail of one agent, "group:NAME", or "*" for all of the author's
+	Class      Class       `json:"class,omitempty"`      // which class it is, exactly
 	Machine    string      `json:"machine,omitempty"`    // name of the host that asks
 	Programs   []string    `json:"programs,omitempty"`   // as the catalog names them
 	Operations []string    `json:"operations,omitempty"` // of the catalog, "git.log", with all below it
@@ -37,12 +38,14 @@ type Pattern struct {
 	Read       []string    `json:"read,omitempty"`  // patterns of paths that may be read
 	Write      []string    `json:"write,omitempty"` // of paths that may be read, written and deleted
 	Hosts      []string    `json:"hosts,omitempty"` // names, or "*.name"
+	Files      []string    `json:"files,omitempty"` // SHA-256 of programs, in hex: covers these, whatever they do
 	Box        *Box        `json:"box,omitempty"`   // covers only what runs in such a box
 	MaxRisk    detail.Risk `json:"max_risk"`        // at most high
 	Limits     Limits      `json:"limits"`
 }
 
-// Box is the confinement that a pattern requires. It has no network.
+// Box is the confinement that a pattern requires. Its only network is the pattern's
+// hosts; without them it has none.
 type Box struct {
 	Profile   string `json:"profile"`             // its name
 	Workspace string `json:"workspace,omitempty"` // pattern of the folder it is about; empty for any
@@ -89,9 +92,15 @@ func ParsePattern(text string) (p Pattern, err error) {
 // Complete fills in what is usual, checks the pattern and returns it in its one
 // form: lists sorted, paths cleaned.
 func (p Pattern) Complete() (Pattern, error) {
+	p = p.tidy()
+	return p, p.check()
+}
+
+// tidy is Complete without the check.
+func (p Pattern) tidy() Pattern {
 	if p.MaxRisk == detail.Unrated {
 		p.MaxRisk = detail.Medium
-		if p.Box != nil {
+		if p.Box != nil || len(p.Files) > 0 {
 			p.MaxRisk = detail.High
 		}
 	}
@@ -104,7 +113,7 @@ func (p Pattern) Complete() (Pattern, error) {
 	if len(p.Does) == 0 {
 		p.Does = []Deed{DeedRead}
 	}
-	for _, list := range []*[]string{&p.Programs, &p.Operations, &p.Read, &p.Write, &p.Hosts} {
+	for _, list := range []*[]string{&p.Programs, &p.Operations, &p.Read, &p.Write, &p.Hosts, &p.Files} {
 		*list = sorted(*list)
 	}
 	p.Does = sorted(p.Does)
@@ -121,7 +130,7 @@ func (p Pattern) Complete() (Pattern, error) {
 		}
 		p.Box = &box
 	}
-	return p, p.check()
+	return p
 }
 
 // sorted is the list without repetitions, nil when empty, in new memory.
@@ -157,7 +166,7 @@ func (p Pattern) check() error {
 		check  func(string) error
 	}{
 		{"programs", p.Programs, plainName}, {"operations", p.Operations, operation},
-		{"read", p.Read, pathGlob}, {"write", p.Write, pathGlob}, {"hosts", p.Hosts, hostGlob},
+		{"read", p.Read, pathGlob}, {"write", p.Write, pathGlob}, {"hosts", p.Hosts, hostGlob}, {"files", p.Files, fileDigest},
 	} {
 		if len(list.values) > maxPatternList {
 			return fmt.Errorf("%s has %d entries, the limit is %d", list.name, len(list.values), maxPatternList)
@@ -172,6 +181,14 @@ func (p Pattern) check() error {
 		if err := plain(text); err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
+	}
+	if name, group := strings.CutPrefix(p.Agent, GroupPrefix); group {
+		if err := CheckGroup(name); err != nil {
+			return err
+		}
+	}
+	if err := p.checkClass(); err != nil {
+		return err
 	}
 	if p.Box == nil {
 		return nil
@@ -207,8 +224,12 @@ func (p Pattern) checkDeeds() error {
 	case slices.Contains(p.Does, DeedConnect) && len(p.Hosts) == 0:
 		return errors.New("hosts is missing: name the hosts that it may contact")
 	case p.Box != nil && slices.Contains(p.Does, DeedConnect):
-		return errors.New("a pattern for a box has no network: leave connect and hosts out")
-	case p.Box == nil && len(p.Programs)+len(p.Operations) == 0 && p.MaxRisk > detail.Medium:
+		return errors.New("a box has the network of its hosts: leave connect out")
+	case p.Box != nil && slices.ContainsFunc(p.Hosts, func(h string) bool { return strings.HasPrefix(h, "*") }):
+		return errors.New("hosts: a box is compared by the hosts that it may contact: name each whole")
+	case len(p.Files) > 0 && (p.Box != nil || len(p.Programs)+len(p.Operations)+len(p.Hosts) > 0 || len(p.Does) > 1 || p.Does[0] != DeedRead):
+		return errors.New("a pattern for files covers them whatever they do: leave does, programs, operations, hosts and box out")
+	case p.Box == nil && len(p.Files)+len(p.Programs)+len(p.Operations) == 0 && p.MaxRisk > detail.Medium:
 		return errors.New("a pattern for any program covers at most medium risk outside of a box: name programs or a box")
 	}
 	return nil
@@ -232,6 +253,13 @@ func plainName(s string) error {
 		return errors.New("want one name")
 	}
 	return plain(s)
+}
+
+func fileDigest(s string) error {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return errors.New("want a SHA-256 in 64 lower-case hex digits")
+	}
+	return nil
 }
 
 func operation(s string) error {
@@ -290,8 +318,27 @@ func (s *Standing) Active(now Millis) bool {
 		(s.Pattern.Limits.Uses == 0 || s.Uses < s.Pattern.Limits.Uses)
 }
 
-// For reports whether s is about requests of this agent from this machine.
-func (s *Standing) For(agent, owner, machine string) bool {
+// For reports whether s is about requests of this agent, which is in these groups,
+// from this machine.
+func (s *Standing) For(agent, owner string, groups []string, machine string) bool {
 	p := s.Pattern
-	return owner != "" && s.Author == owner && (p.Agent == agent || p.Agent == "*") && (p.Machine == "" || p.Machine == machine)
+	if owner == "" || s.Author != owner || p.Machine != "" && p.Machine != machine {
+		return false
+	}
+	name, group := strings.CutPrefix(p.Agent, GroupPrefix)
+	return p.Agent == agent || p.Agent == "*" || group && slices.Contains(groups, name)
+}
+
+// GroupPrefix is what Pattern.Agent begins with for a group of agents.
+const GroupPrefix = "group:"
+
+// CheckGroup says why a group of agents cannot have this name.
+func CheckGroup(name string) error {
+	ok := name != "" && len(name) <= 32 && name[0] >= 'a' && name[0] <= 'z' && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
+	})
+	if !ok {
+		return fmt.Errorf("group %q: want a lower-case letter, then up to 31 letters, digits or hyphens", name)
+	}
+	return nil
 }

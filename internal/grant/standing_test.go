@@ -23,7 +23,7 @@ func TestComplete(t *testing.T) {
 		{"no folder", Pattern{Agent: "*"}, "name the folders"},
 		{"writes nowhere", Pattern{Agent: "*", Does: []Deed{DeedWrite}, Read: []string{"/p"}}, "write is missing"},
 		{"hosts of nobody", Pattern{Agent: "*", Programs: []string{"curl"}, Does: []Deed{DeedConnect}}, "hosts is missing"},
-		{"a box with a network", Pattern{Agent: "*", Does: []Deed{DeedConnect}, Hosts: []string{"a.example"}, Box: &Box{Profile: "default"}}, "no network"},
+		{"a box with a network", Pattern{Agent: "*", Does: []Deed{DeedConnect}, Hosts: []string{"a.example"}, Box: &Box{Profile: "default"}}, "leave connect out"},
 		{"the whole machine", Pattern{Agent: "*", Read: []string{"/"}}, "whole machine"},
 		{"the whole machine by **", Pattern{Agent: "*", Read: []string{"/**"}}, "whole machine"},
 		{"the whole machine by * and **", Pattern{Agent: "*", Read: []string{"/*/**"}}, "whole machine"},
@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 	if !reflect.DeepEqual(a.Read, []string{"/p/a", "/p/b"}) || a.MaxRisk != detail.Medium || a.Limits.PerMinute != 60 || a.Limits.Deletes != 50 {
 		t.Errorf("completed: %+v", a)
 	}
-	if (&Standing{}).Active(1) || (&Standing{}).For("", "", "") {
+	if (&Standing{}).Active(1) || (&Standing{}).For("", "", nil, "") {
 		t.Error("the zero standing grant is in force")
 	}
 }

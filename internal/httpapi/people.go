@@ -87,6 +87,9 @@ func accountView(a authority.Account) api.Principal {
 	for _, k := range a.Keys {
 		p.Keys = append(p.Keys, keyView(k))
 	}
+	for _, l := range a.Labels {
+		p.Labels = append(p.Labels, api.Label{Label: l.Label, Since: l.Since / 1000, GrantID: l.Grant})
+	}
 	return p
 }
 
@@ -129,11 +132,12 @@ type managedUser struct {
 	Owner     string `json:"owner"`
 	Approver  string `json:"approver"`
 	Type      string `json:"type"`
+	NoSafe    bool   `json:"no_safe_commands"`
 }
 
-func (c *call) manage(in managedUser) (store.Principal, error) {
+func (c *call) manage(in managedUser) (store.Principal, api.Standing, error) {
 	return c.s.Authority.ManageUser(c.Context(), c.actor, authority.ManagedUser{
-		Email: in.Email, Name: in.Name, PublicKey: in.PublicKey, Owner: in.Owner, Approver: in.Approver, Kind: in.Type,
+		Email: in.Email, Name: in.Name, PublicKey: in.PublicKey, Owner: in.Owner, Approver: in.Approver, Kind: in.Type, NoSafe: in.NoSafe,
 	})
 }
 
@@ -142,12 +146,13 @@ func manageEnroll(c *call) error {
 	if err := c.body(&in); err != nil {
 		return err
 	}
-	p, err := c.manage(in)
+	p, safe, err := c.manage(in)
 	if err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, map[string]any{
 		"email": p.Email, "name": p.Name, "owner": p.Owner, "approver": p.Approver, "type": p.Kind, "status": "active",
+		"seeded_safe_commands": len(safe.Pattern.Programs),
 	})
 }
 
@@ -264,7 +269,7 @@ func adminCreateUser(c *call) error {
 	if err := c.body(&in); err != nil {
 		return err
 	}
-	p, err := c.manage(in)
+	p, _, err := c.manage(in)
 	if err != nil {
 		return err
 	}

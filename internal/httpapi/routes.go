@@ -66,6 +66,11 @@ func (s *server) routes() {
 	s.signedIn("GET "+api.PathStanding, listStanding)
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding)
 	s.signedIn("DELETE "+api.PathStanding+"/{id}", revokeStanding)
+	s.signedIn("GET "+api.PathSafe, safeCommands)
+	s.signedIn("DELETE "+api.PathSafe, safeOff)
+	s.signedIn("DELETE "+api.PathSafe+"/{email}", safeOff)
+	s.signedIn("GET "+api.PathGroups, groups)
+	s.signedIn("DELETE "+api.PathGroups+"/{name}/{email}", leaveGroup)
 
 	s.signedIn("GET "+api.PathAudit+"/records", auditRecords)
 	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)

@@ -32,3 +32,34 @@ func revokeStanding(c *call) error {
 	}
 	return c.ok(http.StatusOK, map[string]bool{"ok": true})
 }
+
+func safeCommands(c *call) error {
+	out, err := c.s.Authority.Safe(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+// safeOff switches them off for the agent of the address, or for all.
+func safeOff(c *call) error {
+	if err := c.s.Authority.SafeOff(c.Context(), c.actor, c.PathValue("email")); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, map[string]bool{"ok": true})
+}
+
+func groups(c *call) error {
+	out, err := c.s.Authority.Groups(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+func leaveGroup(c *call) error {
+	if err := c.s.Authority.DropMember(c.Context(), c.actor, c.PathValue("name"), c.PathValue("email")); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, map[string]bool{"ok": true})
+}

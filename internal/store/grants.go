@@ -108,6 +108,11 @@ func OpenGrantsOf(tx Tx, requester string) ([]grant.Grant, error) {
 		WHERE requester = ?1 AND status IN ('pending','approved')`, requester)
 }
 
+// PendingOf lists an owner's requests that wait, oldest first, at most limit.
+func PendingOf(tx Tx, owner string, limit int) ([]grant.Grant, error) {
+	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants WHERE owner = ?1 AND status = 'pending' ORDER BY created, id LIMIT ?2`, owner, limit)
+}
+
 // ShortGrants lists what a new epoch and a panic end: pending requests and
 // approved once-grants.
 func ShortGrants(tx Tx) ([]grant.Grant, error) {

@@ -158,6 +158,9 @@ func RemovePrincipal(tx Tx, email string) error {
 		`DELETE FROM sessions WHERE email = ?1`,
 		`DELETE FROM principal_keys WHERE email = ?1`,
 		`DELETE FROM passkeys WHERE email = ?1`,
+		`DELETE FROM agent_groups WHERE agent = ?1 OR owner = ?1`,
+		`DELETE FROM agent_labels WHERE agent = ?1`,
+		`DELETE FROM safe_off WHERE owner = ?1`,
 	} {
 		if _, err := tx.Exec(q, email); err != nil {
 			return err

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"vogt/internal/grant"
 )
@@ -71,12 +72,28 @@ func CountStanding(tx Tx, author string) (n int, err error) {
 	return n, err
 }
 
-// StandingFor lists what names this program for an agent, or for all of its
-// owner's, oldest first. An empty program finds the patterns for any.
-func StandingFor(tx Tx, author, agent, program string) ([]Standing, error) {
+// StandingFor lists what names this program for an agent, for a group that it is
+// in, or for all of its owner's, oldest first. An empty program finds the patterns
+// for any.
+func StandingFor(tx Tx, author, agent string, groups []string, program string) ([]Standing, error) {
 	const found = `SELECT standing FROM standing_programs WHERE author = ?1 AND program = ?3 AND agent = `
-	return collect(tx, scanStanding, `SELECT `+standingColumns+` FROM standing_grants WHERE id IN (
-		`+found+`?2 UNION `+found+`'*') ORDER BY created, id`, author, agent, program)
+	query, args := found+`?2 UNION `+found+`'*'`, []any{author, agent, program}
+	for i, g := range groups {
+		query += ` UNION ` + found + `?` + strconv.Itoa(4+i)
+		args = append(args, grant.GroupPrefix+g)
+	}
+	return collect(tx, scanStanding, `SELECT `+standingColumns+` FROM standing_grants WHERE id IN (`+query+`) ORDER BY created, id`, args...)
+}
+
+// SafeOf is the safe commands in force that name an agent.
+func SafeOf(tx Tx, author, agent string) (out []Standing, err error) {
+	named, err := StandingNaming(tx, author, agent)
+	for _, s := range named {
+		if s.Pattern.Class == grant.ClassSafe {
+			out = append(out, s)
+		}
+	}
+	return out, err
 }
 
 // EndStanding takes a standing grant back, once.
