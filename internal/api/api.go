@@ -116,6 +116,43 @@ type TestedCall struct {
 	Missed     []Missed `json:"missed,omitempty"`
 }
 
+// PreviewStanding is the body of POST /api/standing-grants/preview: what would this
+// pattern have covered, of what was asked in the last days (default 30, at most 90)?
+// Nothing is changed.
+type PreviewStanding struct {
+	Pattern grant.Pattern `json:"pattern"`
+	Days    int           `json:"days,omitempty"`
+}
+
+// StandingPreview answers it. Requests of the last days are counted as they were
+// asked, newest first; Covers and StaysOut show a few of them, and of examples.
+type StandingPreview struct {
+	Pattern  grant.Pattern `json:"pattern"` // in its one form
+	Requests int           `json:"requests"`
+	Covered  int           `json:"covered"`
+	Cards    int           `json:"cards"` // of those covered, how many a person answered
+	Covers   []Previewed   `json:"covers"`
+	StaysOut []Previewed   `json:"stays_out"`
+}
+
+// Previewed is a command, how often it was asked (0: an example), and why it is not
+// covered.
+type Previewed struct {
+	Command string `json:"command"`
+	Count   int    `json:"count,omitempty"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Suggestion is a pattern that would have spared cards, made from what a person has
+// allowed before and nothing that was denied: GET /api/standing-grants/suggestions
+// ?days=30. It does nothing until somebody signs it.
+type Suggestion struct {
+	Key      string        `json:"key"` // names the pattern: the same history gives the same
+	Pattern  grant.Pattern `json:"pattern"`
+	Cards    int           `json:"cards"` // that a person answered and it would have covered
+	Examples []Previewed   `json:"examples"`
+}
+
 // Missed says why a standing grant does not cover a call.
 type Missed struct {
 	Standing string `json:"standing"`

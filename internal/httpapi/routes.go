@@ -65,6 +65,8 @@ func (s *server) routes() {
 
 	s.signedIn("GET "+api.PathStanding, listStanding)
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding)
+	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding)
+	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions)
 	s.signedIn("DELETE "+api.PathStanding+"/{id}", revokeStanding)
 	s.signedIn("GET "+api.PathSafe, safeCommands)
 	s.signedIn("DELETE "+api.PathSafe, safeOff)

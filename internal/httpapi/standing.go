@@ -63,3 +63,27 @@ func leaveGroup(c *call) error {
 	}
 	return c.ok(http.StatusOK, map[string]bool{"ok": true})
 }
+
+func previewStanding(c *call) error {
+	var in api.PreviewStanding
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	out, err := c.s.Authority.PreviewStanding(c.Context(), c.actor, in)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+func suggestions(c *call) error {
+	days, err := number(c, "days", 0)
+	if err != nil {
+		return err
+	}
+	out, err := c.s.Authority.Suggestions(c.Context(), c.actor, int(min(max(days, 0), 366)))
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, out)
+}
