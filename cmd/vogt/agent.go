@@ -26,12 +26,14 @@ func newAgentCommand(e *env) *cobra.Command {
 	return newGroup("agent", "Enrol agents and look after them",
 		newAgentAddCommand(e), newAgentListCommand(e), newAgentShowCommand(e),
 		newAgentPauseCommand(e), newResumeCommand(e), newAgentKillCommand(e), newAgentRemoveCommand(e), newAgentRotateCommand(e), newAgentStartCommand(e), newAgentUserCommand(e),
+		newAgentGroupCommand(e), newAgentLabelsCommand(e),
 	)
 }
 
 func newAgentAddCommand(e *env) *cobra.Command {
 	var publicPath, ownerKey, idp string
 	var osUser bool
+	var safe safeFlags
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Enrol an agent",
@@ -42,10 +44,14 @@ half is registered, and the agent logs in where its private key is.
 Enrolling is a change of trust: it is signed with the SSH key of your login, or
 confirmed on the page whose address is printed.
 
+It may look around without a card: the safe commands (vogt help safe) are its own
+in the folders of --root, or in this one. --no-safe leaves them out.
+
 With --os-user the agent gets an OS user of its own besides, with a home, in which
 its key and login are and which nobody else can read. That needs root, for whoever
 calls sudo: the enrolment is made as you. If a step fails, all are undone.`,
 		Example: `  vogt agent add coder
+  vogt agent add coder --root ~/src/app --root ~/notes
   sudo vogt agent add coder --os-user`,
 		Args: cobra.ExactArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
@@ -53,11 +59,13 @@ calls sudo: the enrolment is made as you. If a step fails, all are undone.`,
 				return &usageError{text: e.text(messages.KeyOrUser)}
 			}
 			if osUser {
-				return e.addWithUser(cmd.Context(), args[0], trustOptions{key: ownerKey, idp: idp})
+				return e.addWithUser(cmd.Context(), args[0], safe, trustOptions{key: ownerKey, idp: idp})
 			}
-			return e.addAgent(cmd.Context(), args[0], publicPath, trustOptions{key: ownerKey, idp: idp})
+			return e.addAgent(cmd.Context(), args[0], publicPath, safe, trustOptions{key: ownerKey, idp: idp})
 		}),
 	}
+	safe.add(cmd)
+	cmd.Flags().BoolVar(&safe.none, "no-safe", false, "without the safe commands: everything asks until a pattern covers it")
 	cmd.Flags().BoolVar(&osUser, "os-user", false, "make an OS user for it too (as root, with sudo)")
 	cmd.Flags().StringVar(&publicPath, "key", "", "the agent's public key `FILE.pub`")
 	cmd.Flags().StringVar(&ownerKey, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
@@ -65,7 +73,11 @@ calls sudo: the enrolment is made as you. If a step fails, all are undone.`,
 	return cmd
 }
 
-func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trustOptions) (err error) {
+func (e *env) addAgent(ctx context.Context, name, publicPath string, safe safeFlags, trust trustOptions) (err error) {
+	where, err := safe.param(e)
+	if err != nil {
+		return err
+	}
 	paths, err := e.paths()
 	if err != nil {
 		return err
@@ -96,7 +108,7 @@ func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trust
 	if err != nil {
 		return err
 	}
-	done, authority, err := e.changeTrust(ctx, trust, api.TrustAgentAdd, map[string]string{"name": name, "public_key": public.String()})
+	done, authority, err := e.changeTrust(ctx, trust, api.TrustAgentAdd, map[string]string{"name": name, "public_key": public.String(), "safe": where})
 	if c, ok := errors.AsType[*client.Error](err); ok && c.Status == http.StatusConflict {
 		return e.agentExists(name)
 	}
@@ -112,6 +124,7 @@ func (e *env) addAgent(ctx context.Context, name, publicPath string, trust trust
 			return err
 		}
 	}
+	defer e.saySafe(*done.Enrolled)
 	return e.print(done.Enrolled, func(w io.Writer) error {
 		text := e.text(messages.AgentAdded, terminal.Visible(email), name)
 		if publicPath != "" {

@@ -172,7 +172,7 @@ func (e *env) newBox(name, workspace string, hosts ...string) (*execution.Box, e
 			return nil, err
 		}
 	}
-	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.State}, Said: e.boxEnded}
+	box := &execution.Box{Helper: helper, Profile: p, Workspace: workspace, Home: home, State: paths.Data, Secret: []string{paths.Config, paths.State}, Said: e.boxEnded, Asks: e.asks}
 	if p.Network == plan.Proxied {
 		var asker *hostAsker
 		if e.asks {

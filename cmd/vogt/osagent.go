@@ -80,7 +80,7 @@ func (e *env) person() (uint32, error) {
 
 // addWithUser makes an agent and its OS user in one step. What a failure leaves is
 // undone; what cannot be undone is said.
-func (e *env) addWithUser(ctx context.Context, name string, trust trustOptions) (err error) {
+func (e *env) addWithUser(ctx context.Context, name string, safe safeFlags, trust trustOptions) (err error) {
 	person, err := e.person()
 	if err != nil {
 		return err
@@ -110,6 +110,12 @@ func (e *env) addWithUser(ctx context.Context, name string, trust trustOptions) 
 		return fmt.Errorf("%s: %w", e.text(messages.StepOfAdd, "key"), err)
 	}
 	args := []string{"agent", "user", "enrol", name}
+	for _, root := range safe.roots {
+		args = append(args, "--root", root)
+	}
+	if safe.none {
+		args = append(args, "--no-safe")
+	}
 	if trust.key != "" {
 		args = append(args, "--owner-key", trust.key)
 	}
@@ -267,6 +273,7 @@ type enrolledAgent struct {
 
 func newEnrolCommand(e *env) *cobra.Command {
 	var trust trustOptions
+	var safe safeFlags
 	cmd := &cobra.Command{
 		Use: "enrol NAME", Hidden: true, Args: cobra.ExactArgs(1),
 		Short: "Enrol an agent with the public key on standard input",
@@ -279,7 +286,14 @@ func newEnrolCommand(e *env) *cobra.Command {
 			if err != nil {
 				return withCode(exitConfig, err)
 			}
-			done, authority, err := e.changeTrust(cmd.Context(), trust, api.TrustAgentAdd, map[string]string{"name": args[0], "public_key": public.String()})
+			if safe.roots == nil {
+				safe.roots = []string{} // where root stands is nobody's choice
+			}
+			where, err := safe.param(e)
+			if err != nil {
+				return err
+			}
+			done, authority, err := e.changeTrust(cmd.Context(), trust, api.TrustAgentAdd, map[string]string{"name": args[0], "public_key": public.String(), "safe": where})
 			if err != nil {
 				return err
 			}
@@ -289,6 +303,8 @@ func newEnrolCommand(e *env) *cobra.Command {
 			return json.NewEncoder(e.stdout).Encode(enrolledAgent{done.Enrolled.Email, authority})
 		}),
 	}
+	safe.add(cmd)
+	cmd.Flags().BoolVar(&safe.none, "no-safe", false, "without the safe commands")
 	cmd.Flags().StringVar(&trust.key, "owner-key", "", "the SSH key `FILE` to sign with")
 	cmd.Flags().StringVar(&trust.idp, "idp", "", "the authority's `URL`")
 	return cmd

@@ -51,6 +51,7 @@ func (w *waiting) limit(settings config.Client) time.Duration {
 func newRunCommand(e *env) *cobra.Command {
 	var w waiting
 	var approval, reason, host, confined string
+	var allow []string
 	var lasting duration
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT…]",
@@ -81,9 +82,12 @@ command in this box only.`,
 			if err := errors.Join(w.check(e), lasting.check(e, "--duration")); err != nil {
 				return err
 			}
+			if len(allow) > 0 && !cmd.Flags().Changed("confine") {
+				return &usageError{text: e.text(messages.AllowNeedsBox)}
+			}
 			if cmd.Flags().Changed("confine") {
 				var err error
-				if e.box, err = e.newBox(confined, ""); err != nil {
+				if e.box, err = e.newBox(confined, "", allow...); err != nil {
 					return err
 				}
 				if err := e.box.Check(); err != nil {
@@ -99,6 +103,7 @@ command in this box only.`,
 	cmd.Flags().Var(&lasting, "duration", "of a timed permission: 30s, 5m, 1h, 7d")
 	cmd.Flags().StringVar(&confined, "confine", "", "run it in a box, with this `PROFILE` (without one: default)")
 	cmd.Flags().Lookup("confine").NoOptDefVal = "default"
+	cmd.Flags().StringSliceVar(&allow, "allow", nil, "a `HOST` that the box may reach, and no others")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, in words for the person who answers")
 	cmd.Flags().StringVar(&host, "host", "", "the name of this machine to show (default: its own)")
 	return cmd

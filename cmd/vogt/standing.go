@@ -28,18 +28,20 @@ func newStandingCommand(e *env) *cobra.Command {
 	return newGroup("standing", "Permit classes of commands before anybody asks",
 		newStandingAddCommand(e), newStandingListCommand(e), newStandingShowCommand(e), newStandingTestCommand(e),
 		newStandingRevokeCommand(e), newStandingResumeCommand(e), newStandingUnusedCommand(e),
+		newStandingSuggestCommand(e), newStandingPreviewCommand(e),
 	)
 }
 
 // patternFlags are the parts of a pattern as flags.
 type patternFlags struct {
 	who, class, folder, risk string
-	home                     string // of this user
 	pattern                  grant.Pattern
 	does                     []string
 	box, workspace           string
 	days                     int
 	reason                   string
+	files                    []string // programs, covered by content
+	suggested, file          string   // a pattern from elsewhere
 }
 
 func newStandingAddCommand(e *env) *cobra.Command {
@@ -59,12 +61,19 @@ credentials, or cannot be known from its text; with --box these are the box's to
 hold. What is critical is never covered.
 
 --class fills in what is usual for a kind of work in --folder (default: this one):
-  box        anything at all, in the box default about the folder, without a network
-  read       the fourteen safe commands (ls, cat, head, tail, wc, file, stat, which,
-             echo, date, whoami, pwd, find, grep), reading in the folder and in the
+  safe       the safe commands (vogt help safe), reading in the folder and in the
              documentation of the system
-  git-read   what reads a repository, in the box read
+  inspect    what reads repositories and builds (git log, go version, npm ls …), in
+             the box read
+  box        anything at all, in the box default about the folder, without a network:
+             to build and to test
   edit       changes of files in the folder, but for those that run or steer later
+  install    as box, with no other network than the hosts of --host: package installs
+             through a mirror (vogt run --confine --allow HOST -- npm ci)
+
+--content covers a program of your own by what its file holds, whatever it does.
+"vogt standing preview" takes the same flags and shows what a pattern would have
+covered of what was asked; "vogt standing suggest" makes patterns from that.
 
 Signing is a change of trust: it is signed with the SSH key of your login, or
 confirmed on the page whose address is printed.`,
@@ -74,9 +83,21 @@ confirmed on the page whose address is printed.`,
 		Args: cobra.NoArgs,
 		RunE: command(func(cmd *cobra.Command, _ []string) error { return e.addStanding(cmd.Context(), f, trust) }),
 	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&f.days, "days", grant.DefaultDays, "how many days it lasts")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, in words for yourself")
+	cmd.Flags().StringVar(&trust.key, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
+	return cmd
+}
+
+// add gives a command the flags that describe a pattern.
+func (f *patternFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.who, "for", "*", "the agent `NAME` that it is for (default: all of yours)")
-	flags.StringVar(&f.class, "class", "", "fill in a `CLASS`: box, read, git-read or edit")
+	flags.StringVar(&f.who, "for", "*", "the agent `NAME` that it is for, or group:NAME (default: all of yours)")
+	flags.StringVar(&f.class, "class", "", "fill in a `CLASS`: safe, inspect, box, edit or install")
+	flags.StringVar(&f.suggested, "suggested", "", "the pattern of a suggestion, by its `KEY`")
+	flags.StringVar(&f.file, "pattern-file", "", "the pattern as JSON in a `FILE` (- for standard input)")
+	flags.StringSliceVar(&f.files, "content", nil, "cover this `PROGRAM` by the SHA-256 of its file, in its folder")
 	flags.StringVar(&f.folder, "folder", "", "the `FOLDER` of the class (default: this one)")
 	flags.StringSliceVar(&f.pattern.Programs, "program", nil, "a `PROGRAM`, as the catalog names it")
 	flags.StringSliceVar(&f.pattern.Operations, "operation", nil, "an `OPERATION` of the catalog, such as git.log")
@@ -91,20 +112,21 @@ confirmed on the page whose address is printed.`,
 	flags.Int64Var(&f.pattern.Limits.PerMinute, "per-minute", 0, "how many uses a minute, before it is paused (default: 60)")
 	flags.Int64Var(&f.pattern.Limits.Deletes, "deletes", 0, "how many uses an hour that delete (default: 50)")
 	flags.Int64Var(&f.pattern.Limits.Uses, "uses", 0, "how many uses in all (default: any number)")
-	flags.IntVar(&f.days, "days", grant.DefaultDays, "how many days it lasts")
-	flags.StringVar(&f.reason, "reason", "", "why, in words for yourself")
-	flags.StringVar(&trust.key, "owner-key", "", "the SSH key `FILE` to sign with (default: that of the login)")
-	return cmd
-}
-
-// safeCommands are the fourteen that show what is, and change nothing.
-func safeCommands() []string {
-	return []string{"cat", "date", "echo", "file", "find", "grep", "head", "ls", "pwd", "stat", "tail", "wc", "which", "whoami"}
 }
 
 // complete is the pattern that the flags describe.
-func (f patternFlags) complete() (grant.Pattern, error) {
+func (f patternFlags) complete(e *env) (grant.Pattern, error) {
 	p := f.pattern
+	for _, name := range f.files {
+		digest, folder, err := e.fileDigest(name)
+		if err != nil {
+			return p, err
+		}
+		p.Files = append(p.Files, digest)
+		if len(p.Read)+len(p.Write) == 0 || len(f.pattern.Read) == 0 {
+			p.Read = append(p.Read, filepath.Join(folder, "**"))
+		}
+	}
 	for _, d := range f.does {
 		p.Does = append(p.Does, grant.Deed(d))
 	}
@@ -120,7 +142,7 @@ func (f patternFlags) complete() (grant.Pattern, error) {
 	case f.class != "" && len(said) > 0:
 		return p, fmt.Errorf("%s beside --class: a class says it already; leave one of them out", strings.Join(said, ", "))
 	case f.class != "":
-		if err := f.fill(&p); err != nil {
+		if err := f.fill(e, &p); err != nil {
 			return p, err
 		}
 	case f.folder != "":
@@ -130,32 +152,35 @@ func (f patternFlags) complete() (grant.Pattern, error) {
 }
 
 // fill adds what is usual for a class.
-func (f patternFlags) fill(p *grant.Pattern) error {
-	folder := f.folder
-	if folder == "" {
-		folder = "."
+func (f patternFlags) fill(e *env, p *grant.Pattern) error {
+	var folders []string
+	if class := grant.Class(f.class); class != grant.ClassInspect {
+		folder := f.folder
+		if folder == "" {
+			folder = "."
+		}
+		folder, err := canonical(folder)
+		if err != nil {
+			return err
+		}
+		if e.holdsHome(folder) {
+			return fmt.Errorf("the folder %s is or holds your home: name a project in it with --folder", folder)
+		}
+		folders = []string{folder}
 	}
-	folder, err := canonical(folder)
+	filled, err := grant.NewClass(grant.Class(f.class), p.Agent, folders, p.Hosts)
 	if err != nil {
 		return err
 	}
-	all := filepath.Join(folder, "**")
-	if home, err := canonical(f.home); err == nil && (folder == home || strings.HasPrefix(home, strings.TrimSuffix(folder, "/")+"/")) {
-		return fmt.Errorf("the folder %s is or holds your home: name a project in it with --folder", folder)
+	filled.Machine = p.Machine
+	if p.Limits.PerMinute != 0 {
+		filled.Limits.PerMinute = p.Limits.PerMinute
 	}
-	switch f.class {
-	case "box":
-		p.Does, p.Box = []grant.Deed{grant.DeedAny}, &grant.Box{Profile: "default", Workspace: all}
-	case "read":
-		p.Programs = safeCommands()
-		p.Read = []string{all, "/usr/share/doc/**", "/usr/share/man/**", "/usr/share/info/**"}
-	case "git-read":
-		p.Programs, p.Box = []string{"git"}, &grant.Box{Profile: "read"}
-	case "edit":
-		p.Does, p.Write = []grant.Deed{grant.DeedWrite}, []string{all}
-	default:
-		return fmt.Errorf("class %q: want box, read, git-read or edit", f.class)
+	if p.Limits.Deletes != 0 {
+		filled.Limits.Deletes = p.Limits.Deletes
 	}
+	filled.Limits.Uses = p.Limits.Uses
+	*p = filled
 	return nil
 }
 
@@ -167,8 +192,8 @@ func (f patternFlags) said() (names []string) {
 		is   bool
 	}{
 		{"--program", len(f.pattern.Programs) > 0}, {"--operation", len(f.pattern.Operations) > 0}, {"--does", len(f.does) > 0},
-		{"--read", len(f.pattern.Read) > 0}, {"--write", len(f.pattern.Write) > 0}, {"--host", len(f.pattern.Hosts) > 0},
-		{"--box", f.box != ""}, {"--workspace", f.workspace != ""},
+		{"--read", len(f.pattern.Read) > 0}, {"--write", len(f.pattern.Write) > 0}, {"--host", len(f.pattern.Hosts) > 0 && f.class != string(grant.ClassInstall)},
+		{"--box", f.box != ""}, {"--workspace", f.workspace != ""}, {"--content", len(f.files) > 0}, {"--max-risk", f.risk != "" && f.class != ""},
 	} {
 		if part.is {
 			names = append(names, part.name)
@@ -177,15 +202,71 @@ func (f patternFlags) said() (names []string) {
 	return names
 }
 
-func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOptions) error {
-	var err error
+// pattern is the one that the flags describe, of a class, a suggestion or a file.
+func (e *env) pattern(ctx context.Context, f patternFlags) (p grant.Pattern, err error) {
 	if f.pattern.Agent, err = e.agentAddress(ctx, f.who); err != nil {
-		return err
+		return p, err
 	}
-	f.home = e.getenv("HOME")
-	p, err := f.complete()
+	switch {
+	case f.suggested != "" || f.file != "":
+		if said := f.said(); len(said) > 0 || f.class != "" || f.suggested != "" && f.file != "" {
+			return p, &usageError{text: e.text(messages.BadPattern, "it is whole already: leave --class and the flags of its parts out")}
+		}
+		if f.file != "" {
+			return e.patternFile(f.file)
+		}
+		return e.suggested(ctx, f.suggested)
+	default:
+		if p, err = f.complete(e); err != nil {
+			return p, &usageError{text: e.text(messages.BadPattern, err.Error())}
+		}
+		return p, nil
+	}
+}
+
+// patternFile reads a pattern from JSON.
+func (e *env) patternFile(name string) (p grant.Pattern, err error) {
+	var text []byte
+	if name == "-" {
+		text, err = io.ReadAll(io.LimitReader(e.stdin, grant.MaxPattern+1))
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err == nil {
+		p, err = grant.ParsePattern(strings.TrimSpace(string(text)))
+	}
 	if err != nil {
-		return &usageError{text: e.text(messages.BadPattern, err.Error())}
+		return p, &usageError{text: e.text(messages.PatternNotFile, terminal.Visible(err.Error()))}
+	}
+	return p, nil
+}
+
+// suggestDays is how far back suggestions look.
+const suggestDays = 30
+
+// suggested finds a suggestion again by its key.
+func (e *env) suggested(ctx context.Context, key string) (p grant.Pattern, err error) {
+	c, err := e.open(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer c.Close()
+	list, err := c.Suggestions(ctx, suggestDays)
+	if err != nil {
+		return p, err
+	}
+	for _, s := range list {
+		if s.Key == key {
+			return s.Pattern, nil
+		}
+	}
+	return p, &client.Error{Kind: client.Unknown, Detail: e.text(messages.NoSuggestion, terminal.Visible(key))}
+}
+
+func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOptions) error {
+	p, err := e.pattern(ctx, f)
+	if err != nil {
+		return err
 	}
 	encoded, err := json.Marshal(p)
 	if err != nil {
@@ -215,7 +296,7 @@ func (e *env) addStanding(ctx context.Context, f patternFlags, trust trustOption
 // agentAddress is the address of one of the person's agents, by its name. An address
 // stays itself, and so does "*" for all of them.
 func (e *env) agentAddress(ctx context.Context, who string) (address string, err error) {
-	if who == "*" || strings.Contains(who, "@") {
+	if who == "*" || strings.Contains(who, "@") || strings.HasPrefix(who, grant.GroupPrefix) {
 		return who, nil
 	}
 	err = e.withAgent(ctx, who, func(_ *client.Client, p api.Principal) error {
@@ -262,11 +343,16 @@ func patternFacts(p grant.Pattern) (out [][2]string) {
 	if agent == "*" {
 		agent = "all your agents"
 	}
+	if p.Class != "" {
+		list("Class", []string{string(p.Class)}, "")
+	}
 	list("Agent", []string{agent}, "")
 	if p.Machine != "" {
 		list("Machine", []string{p.Machine}, "")
 	}
-	list("Programs", p.Programs, "any")
+	if len(p.Files) == 0 {
+		list("Programs", p.Programs, "any")
+	}
 	list("Operations", p.Operations, "")
 	var deeds []string
 	for _, d := range p.Does {
@@ -275,6 +361,9 @@ func patternFacts(p grant.Pattern) (out [][2]string) {
 	list("May", deeds, "")
 	if p.Box != nil {
 		where := "the box " + p.Box.Profile + ", without a network"
+		if len(p.Hosts) > 0 {
+			where = "the box " + p.Box.Profile + ", with no network but " + strings.Join(p.Hosts, ", ")
+		}
 		if p.Box.Workspace != "" {
 			where += ", about " + p.Box.Workspace
 		}
@@ -283,7 +372,10 @@ func patternFacts(p grant.Pattern) (out [][2]string) {
 		list("Reads in", p.Read, "")
 		list("Writes in", p.Write, "")
 	}
-	list("Hosts", p.Hosts, "")
+	if p.Box == nil {
+		list("Hosts", p.Hosts, "")
+	}
+	list("Content", p.Files, "")
 	limits := fmt.Sprintf("risk %s, %d uses a minute, %d deletes an hour", p.MaxRisk, p.Limits.PerMinute, p.Limits.Deletes)
 	if p.Limits.Uses > 0 {
 		limits += fmt.Sprintf(", %d uses in all", p.Limits.Uses)
@@ -297,8 +389,14 @@ func brief(p grant.Pattern) string {
 	var parts []string
 	for _, f := range patternFacts(p) {
 		switch f[0] {
+		case "Class":
+			parts = append(parts, "class "+f[1]) // its programs say no more
 		case "Programs", "Operations":
-			parts = append(parts, f[1])
+			if p.Class == "" {
+				parts = append(parts, f[1])
+			}
+		case "Content":
+			parts = append(parts, fmt.Sprintf("%d programs by content", len(p.Files)))
 		case "May", "Only in", "Reads in", "Writes in", "Hosts":
 			parts = append(parts, strings.ToLower(f[0][:1])+f[0][1:]+" "+f[1])
 		}
@@ -585,6 +683,9 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 				if n++; n <= flow.MaxLinks {
 					target = resolved(name)
 				}
+				if target != "" {
+					target = e.insteadOf(rd, call, target)
+				}
 				if target != name {
 					add(name, target)
 				}
@@ -592,6 +693,45 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// maxBelow bounds the files that are looked at below a folder that is searched.
+const maxBelow = 50_000
+
+// insteadOf is what reading a path would touch in truth: nothing known for what is
+// neither file nor folder, and a file of credentials below a folder whose files a
+// program searches. Otherwise it is the path.
+func (e *env) insteadOf(rd *reading.Reader, call *reading.Call, name string) string {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return name // what is not there is made, or fails
+	case info.Mode().IsRegular():
+		return name
+	case !info.IsDir():
+		return ""
+	}
+	switch call.Program {
+	case "grep", "egrep", "fgrep", "rg", "ag", "ack":
+	default:
+		return name
+	}
+	found, n := name, 0
+	err = filepath.WalkDir(name, func(at string, d os.DirEntry, err error) error {
+		if n++; err != nil || n > maxBelow {
+			found = ""
+			return filepath.SkipAll
+		}
+		if !d.IsDir() && rd.Classify(at).Credential {
+			found = at
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	if err != nil {
+		return ""
+	}
+	return found
 }
 
 // programOf is the name of a call's program that is looked for on the PATH.
@@ -631,5 +771,106 @@ func resolved(name string) string {
 			return "" // it cannot be looked at
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+func newStandingPreviewCommand(e *env) *cobra.Command {
+	var f patternFlags
+	days := suggestDays
+	cmd := &cobra.Command{
+		Use:   "preview [ID] [flags]",
+		Short: "Say what a pattern would have covered of what was asked, and what stays out",
+		Long: `Say what a pattern would have covered of what was asked in the last days, and where
+it ends: with examples, the dangerous neighbours among them. The pattern is one that
+is signed, by its ID, or described as for "vogt standing add". Nothing is changed.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: command(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return e.withStanding(cmd.Context(), args[0], func(c *client.Client, s api.Standing) error {
+					return e.preview(cmd.Context(), c, s.Pattern, days)
+				})
+			}
+			p, err := e.pattern(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			c, err := e.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return e.preview(cmd.Context(), c, p, days)
+		}),
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&days, "days", days, "how many `DAYS` back (at most 90)")
+	return cmd
+}
+
+func (e *env) preview(ctx context.Context, c *client.Client, p grant.Pattern, days int) error {
+	out, err := c.PreviewStanding(ctx, api.PreviewStanding{Pattern: p, Days: days})
+	if err != nil {
+		return err
+	}
+	return e.print(out, func(w io.Writer) error {
+		var b strings.Builder
+		fmt.Fprintf(&b, "In %d days: %d of %d requests, %d of them cards that you answered.\n", days, out.Covered, out.Requests, out.Cards)
+		for _, part := range []struct {
+			title string
+			rows  []api.Previewed
+		}{{"Covers", out.Covers}, {"Stays out", out.StaysOut}} {
+			if len(part.rows) > 0 {
+				fmt.Fprintln(&b, part.title)
+			}
+			for _, r := range part.rows {
+				count := "e.g."
+				if r.Count > 0 {
+					count = strconv.Itoa(r.Count) + " ×"
+				}
+				fmt.Fprintf(&b, "  %-6s %s\n", count, terminal.Visible(r.Command))
+				if r.Why != "" {
+					fmt.Fprintf(&b, "         %s\n", terminal.Visible(r.Why))
+				}
+			}
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}
+
+func newStandingSuggestCommand(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "suggest",
+		Short: "Make patterns from what you have allowed again and again; nothing is changed",
+		Long: `Make patterns from the cards of the last 30 days: each would have spared at least
+three of them, and covers nothing that you denied. Nothing is ever widened by itself:
+a suggestion does nothing until you sign it.`,
+		Args: cobra.NoArgs,
+		RunE: command(func(cmd *cobra.Command, _ []string) error {
+			c, err := e.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			list, err := c.Suggestions(cmd.Context(), suggestDays)
+			if err != nil {
+				return err
+			}
+			return e.print(list, func(w io.Writer) error {
+				if len(list) == 0 {
+					return line(e.text(messages.NoSuggestions, suggestDays))(w)
+				}
+				var b strings.Builder
+				for _, s := range list {
+					fmt.Fprintf(&b, "%s  %d cards for %s\n  %s\n", s.Key, s.Cards, s.Pattern.Agent, terminal.Visible(brief(s.Pattern)))
+					for _, x := range s.Examples {
+						fmt.Fprintf(&b, "    %d × %s\n", x.Count, terminal.Visible(x.Command))
+					}
+				}
+				b.WriteString(e.text(messages.SuggestedHow) + "\n")
+				_, err := io.WriteString(w, b.String())
+				return err
+			})
+		}),
 	}
 }

@@ -296,6 +296,9 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 		if err != nil {
 			return out, false, err
 		}
+		if over != "" && old {
+			return out, false, nil // it was asked before anybody signed, and goes on waiting
+		}
 		if over != "" {
 			return out, false, t.pauseStanding(s, over)
 		}
@@ -324,7 +327,8 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 		return out, false, err
 	}
 	for _, id := range ids {
-		if err := store.UseStanding(t, id, g.ID, deletes, int64(t.now)); err != nil {
+		// It counts when it was asked: what waited is no burst.
+		if err := store.UseStanding(t, id, g.ID, deletes, int64(min(g.Created, t.now))); err != nil {
 			return out, false, err
 		}
 	}
@@ -506,6 +510,48 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 			}
 			out.Covered = out.Covered && c.Standing != ""
 			out.Calls = append(out.Calls, c)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Covered says for each call of a waiting request which standing grant of its owner
+// covers it, "" for none, in the order of its reading. The rest is what the card asks
+// about. It is for those who may answer, and computed as things stand now.
+func (a *Authority) Covered(ctx context.Context, by Actor, id string) (out []string, err error) {
+	err = a.view(ctx, func(tx store.Tx) error {
+		out = nil
+		g, err := store.GrantByID(tx, id)
+		if err != nil || !by.party(g) {
+			return errNoGrant(orNotFound(err))
+		}
+		p, err := store.PrincipalByEmail(tx, g.Request.Requester)
+		if err != nil || g.Request.Connect != nil {
+			return err
+		}
+		read, err := flow.Read(a.reader, g.Request)
+		if err != nil || !read.Coverable() {
+			return nil // nothing covers it
+		}
+		calls := read.Covered()
+		if len(calls) > maxTested {
+			return nil
+		}
+		standing, err := candidates(tx, p, read, g.Request.Host)
+		if err != nil {
+			return err
+		}
+		where := flow.WhereOf(g.Request)
+		if where.Labels, err = labelsOf(tx, p.Email); err != nil {
+			return err
+		}
+		out = make([]string, len(calls))
+		for i := range calls {
+			by, missing := coverage.Standing(calls[i:i+1], where, standing, a.now())
+			if len(missing) == 0 {
+				out[i] = by[0].ID
+			}
 		}
 		return nil
 	})

@@ -193,6 +193,7 @@ func (a *Authority) examples(p *grant.Pattern, out *api.StandingPreview) {
 	if folders := p.Folders(); len(folders) > 0 && !strings.Contains(folders[0], "*") {
 		cwd = folders[0]
 	}
+	var far []api.Previewed
 	for _, line := range exampleLines() {
 		read := a.reader.Text(line, reading.Place{Cwd: cwd, Home: "/home/agent"})
 		r := flow.Reading{Reading: read, Details: read.Details(), Risk: read.Risk}
@@ -213,10 +214,14 @@ func (a *Authority) examples(p *grant.Pattern, out *api.StandingPreview) {
 		switch {
 		case ok && len(out.Covers) < 2*maxShown:
 			out.Covers = append(out.Covers, row)
-		case !ok && len(out.StaysOut) < 2*maxShown && (was.near(p) || p.Box == nil && read.Effects.Has(detail.Writes|detail.Executes|detail.Secrets)):
+		case !ok && was.near(p) && len(p.Programs) > 0:
 			out.StaysOut = append(out.StaysOut, row)
+		case !ok && (len(p.Programs) == 0 || read.Effects.Has(detail.Writes|detail.Executes|detail.Secrets)):
+			far = append(far, row)
 		}
 	}
+	// The dangerous neighbours of what is covered come first.
+	out.StaysOut = append(out.StaysOut, far[:min(len(far), max(0, 2*maxShown-len(out.StaysOut)))]...)
 }
 
 // Suggestions are patterns that would have spared cards of the last days, the most

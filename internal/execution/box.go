@@ -28,6 +28,8 @@ type Box struct {
 	Serve map[int]func(net.Listener)
 	// Direct is the way for programs that know of no proxy, where there is one.
 	Direct *confine.Direct
+	// Asks says that a person is asked about hosts that no rule covers.
+	Asks bool
 	// Addresses are those of ports that are on another address than 127.0.0.1.
 	Addresses map[int]netip.Addr
 	// Started is as in confine.Request.
@@ -41,6 +43,11 @@ type Box struct {
 func (x *Box) facts() (confinement, network *string) {
 	what := grant.Confinement{Profile: x.Profile.Name, Digest: x.Profile.Digest(), Workspace: x.Workspace}.String()
 	mode := string(x.Profile.Network)
+	// What the box may reach belongs to what is allowed, where it is all of it: no
+	// rules besides, and nobody who is asked for more.
+	if x.Profile.Network == plan.Proxied && len(x.Profile.Hosts) > 0 && len(x.Profile.Named) == 0 && !x.Asks {
+		mode = grant.ProxyMode(x.Profile.Hosts)
+	}
 	return &what, &mode
 }
 

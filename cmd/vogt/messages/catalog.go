@@ -167,6 +167,21 @@ const (
 	NoSuchStanding  // id
 	StandingRevoked // id
 	StandingResumed // id
+	NoSuggestions   // days
+	SuggestedHow    // key
+	NoSuggestion    // key
+	PatternNotFile  // why
+	SafeIn          // folders
+	SafeNowhere
+	SafeAllOff
+	SafeOn
+	SafeOff
+	GroupSet  // name, agents
+	GroupLeft // agent, group
+	NoGroups
+	AllowNeedsBox
+	NoLabels
+	LabelsEnded
 	TestForWhom
 	StandingUsed // standing grant, person
 	BoxesStopped // boxes, counted
@@ -440,6 +455,21 @@ var catalog = [keys][2]string{
 	NoSuchStanding:       {"you have no standing grant %s; see: vogt standing list", "du hast keine Dauergenehmigung %s; siehe: vogt standing list"},
 	StandingRevoked:      {"%s is revoked, and what it gave and nobody has used", "%s ist zurückgenommen, und was daraus noch niemand benutzt hat"},
 	StandingResumed:      {"%s covers again", "%s gilt wieder"},
+	NoSuggestions:        {"nothing in the last %d days makes a pattern that would have spared three cards or more", "in den letzten %d Tagen ergibt nichts ein Muster, das drei Karten oder mehr erspart hätte"},
+	SuggestedHow:         {"sign one with: vogt standing add --suggested KEY; or write it out, change it and sign that: vogt standing suggest --json", "unterschreiben mit: vogt standing add --suggested SCHLÜSSEL; oder ausgeben, ändern und das unterschreiben: vogt standing suggest --json"},
+	NoSuggestion:         {"there is no suggestion %s any more; see: vogt standing suggest", "den Vorschlag %s gibt es nicht mehr; siehe: vogt standing suggest"},
+	PatternNotFile:       {"--pattern-file: %s", "--pattern-file: %s"},
+	SafeIn:               {"without a card it may look around in %s (vogt safe list); the rest asks", "ohne Karte darf er sich umsehen in %s (vogt safe list); der Rest fragt"},
+	SafeNowhere:          {"without a card it may use what names no folder (echo, date) and read the system's documentation; name folders with: vogt safe on --for NAME --root FOLDER", "ohne Karte darf er, was keinen Ordner nennt (echo, date), und die Dokumentation des Systems lesen; Ordner nennen mit: vogt safe on --for NAME --root ORDNER"},
+	SafeAllOff:           {"the safe commands are off for all of your agents; on again: vogt safe on", "die harmlosen Befehle sind für alle deine Agenten ausgeschaltet; wieder an: vogt safe on"},
+	SafeOn:               {"the safe commands are on", "die harmlosen Befehle sind eingeschaltet"},
+	SafeOff:              {"the safe commands are off, and what they gave and nobody has used", "die harmlosen Befehle sind ausgeschaltet, und was daraus noch niemand benutzt hat"},
+	GroupSet:             {"the group %s is: %s", "die Gruppe %s ist: %s"},
+	GroupLeft:            {"%s is no longer in the group %s", "%s ist nicht mehr in der Gruppe %s"},
+	AllowNeedsBox:        {"--allow names hosts of a box; add --confine", "--allow nennt Hosts einer Box; dazu gehört --confine"},
+	NoGroups:             {"no groups of agents", "keine Gruppen von Agenten"},
+	NoLabels:             {"no labels: patterns cover what they say", "keine Marken: Muster decken ab, was sie sagen"},
+	LabelsEnded:          {"its labels are ended", "seine Marken sind beendet"},
 	TestForWhom:          {"say which agent would ask: --for NAME", "sag, welcher Agent fragen würde: --for NAME"},
 	StandingUsed:         {"allowed by the standing grant %s of %s", "erlaubt durch die Dauergenehmigung %s von %s"},
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
