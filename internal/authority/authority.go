@@ -109,6 +109,7 @@ type Authority struct {
 	setup    setup
 	trusts   signal
 	logins   *logins
+	patterns *patterns
 	reader   *reading.Reader
 	// trustVersion counts committed changes to who is trusted; see logins.
 	trustVersion atomic.Uint64
@@ -135,7 +136,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	}
 	a := &Authority{
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
-		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(),
+		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(),
 		reader: deps.Reader,
 	}
 	if a.reader == nil {
@@ -250,6 +251,9 @@ func (a *Authority) tidy(ctx context.Context) error {
 		return err
 	}
 	if err := a.update(ctx, func(t *txn) error { return store.Sweep(t, int64(t.now)) }); err != nil {
+		return err
+	}
+	if err := a.lapseStanding(ctx); err != nil {
 		return err
 	}
 	return a.rotateIfDue(ctx)

@@ -1,6 +1,10 @@
 package authority
 
-import "context"
+import (
+	"context"
+
+	"vogt/internal/store"
+)
 
 // Expire writes down what has run out, as Run does every second.
 func (a *Authority) Expire(ctx context.Context) error { return a.expire(ctx) }
@@ -28,4 +32,21 @@ func (a *Authority) Ceremonies() int {
 	a.once.mu.Lock()
 	defer a.once.mu.Unlock()
 	return len(a.once.all)
+}
+
+// KeptPatterns names the patterns of an owner that a request in tx would look at,
+// with why one is paused.
+func (a *Authority) KeptPatterns(tx store.Tx, owner string) (ids []string, err error) {
+	o, err := a.patterns.of(tx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.index.All() {
+		if s.Paused != "" {
+			ids = append(ids, s.ID+" ("+s.Paused+")")
+			continue
+		}
+		ids = append(ids, s.ID)
+	}
+	return ids, nil
 }

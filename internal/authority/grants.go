@@ -150,7 +150,7 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			return Created{Grant: old, Reused: true}, err
 		}
 	}
-	verdict, err := t.judge(p, g, read, flow.Judge(read, g.Identity, open, t.now))
+	verdict, err := t.judgeStanding(p, g, read, flow.Judge(read, g.Identity, open, t.now))
 	if err != nil {
 		return Created{}, err
 	}

@@ -185,7 +185,7 @@ func (t *txn) endStanding(by string, s store.Standing, why string) error {
 		return err
 	}
 	fault.Point("authority.standing")
-	derived, err := store.DerivedGrants(t, s.ID)
+	derived, err := store.DerivedGrants(t, s.ID, int64(t.now)-hourMS)
 	if err != nil {
 		return err
 	}
@@ -224,51 +224,6 @@ func (t *txn) endStandingOf(by string, p store.Principal) error {
 		}
 	}
 	return nil
-}
-
-// candidates are the standing grants that may cover a request of this agent.
-func candidates(tx store.Tx, p store.Principal, read flow.Reading, machine string) ([]*grant.Standing, error) {
-	if p.Kind != kindAgent || p.Owner == "" {
-		return nil, nil
-	}
-	owner, err := store.PrincipalByEmail(tx, p.Owner)
-	if err != nil || !usable(owner) {
-		return nil, ignoreNotFound(err)
-	}
-	off, err := store.SafeOff(tx, p.Owner)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := store.GroupsOf(tx, p.Owner, p.Email)
-	if err != nil {
-		return nil, err
-	}
-	var out []*grant.Standing
-	named := programs(read)
-	if len(named) > maxPrograms {
-		return nil, nil
-	}
-	seen := make(map[string]bool)
-	for _, program := range named {
-		found, err := store.StandingFor(tx, p.Owner, p.Email, groups, program)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range found {
-			switch {
-			case seen[s.ID]:
-			case s.Generation != owner.Generation || !s.For(p.Email, p.Owner, groups, machine):
-			case off && s.Pattern.Class == grant.ClassSafe:
-			case s.Pattern.Agent == p.Email && int64(s.Created) < p.Created:
-				// Another agent had this address when the pattern was signed.
-			default:
-				seen[s.ID] = true
-				standing := s.Standing
-				out = append(out, &standing)
-			}
-		}
-	}
-	return out, nil
 }
 
 // programs are the programs that a request would start, and the empty name that
@@ -342,21 +297,18 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 
 // overLimit says which limit the next use would exceed.
 func (t *txn) overLimit(s *grant.Standing, deletes bool) (string, error) {
-	all, _, err := store.StandingUses(t, s.ID, int64(t.now)-minuteMS)
-	if err != nil {
-		return "", err
-	}
-	if limit := s.Pattern.Limits.PerMinute; all >= limit {
-		return fmt.Sprintf("more than %d uses in a minute", limit), nil
+	over, err := store.StandingUsesReach(t, s.ID, int64(t.now)-minuteMS, s.Pattern.Limits.PerMinute, false)
+	if err != nil || over {
+		return fmt.Sprintf("more than %d uses in a minute", s.Pattern.Limits.PerMinute), err
 	}
 	if !deletes {
 		return "", nil
 	}
-	_, gone, err := store.StandingUses(t, s.ID, int64(t.now)-hourMS)
-	if limit := s.Pattern.Limits.Deletes; err == nil && gone >= limit {
-		return fmt.Sprintf("more than %d uses that delete in an hour", limit), nil
+	over, err = store.StandingUsesReach(t, s.ID, int64(t.now)-hourMS, s.Pattern.Limits.Deletes, true)
+	if err != nil || over {
+		return fmt.Sprintf("more than %d uses that delete in an hour", s.Pattern.Limits.Deletes), err
 	}
-	return "", err
+	return "", nil
 }
 
 func (t *txn) pauseStanding(s *grant.Standing, why string) error {
@@ -405,22 +357,6 @@ func standingStill(tx store.Tx, g grant.Grant, now grant.Millis) error {
 	return nil
 }
 
-// judge looks whether patterns cover what earlier answers do not.
-func (t *txn) judge(p store.Principal, g grant.Grant, read flow.Reading, asked flow.Verdict) (flow.Verdict, error) {
-	if asked.Outcome != flow.Ask || !read.Coverable() {
-		return asked, nil
-	}
-	standing, err := candidates(t, p, read, g.Request.Host)
-	if err != nil || len(standing) == 0 {
-		return asked, err
-	}
-	where := flow.WhereOf(g.Request)
-	if where.Labels, err = labelsOf(t, p.Email); err != nil {
-		return asked, err
-	}
-	return flow.JudgeStanding(read, asked, standing, where, t.now), nil
-}
-
 // maxAnswered is how many waiting requests a new pattern is compared with at most.
 const maxAnswered = 300
 
@@ -444,7 +380,7 @@ func (t *txn) answerWaiting(owner string) error {
 		if err != nil {
 			continue
 		}
-		verdict, err := t.judge(p, g, read, flow.Verdict{Outcome: flow.Ask})
+		verdict, err := t.judgeStanding(p, g, read, flow.Verdict{Outcome: flow.Ask})
 		if err != nil {
 			return err
 		}
@@ -483,9 +419,17 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 		if err != nil || p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
 			return problem(404, "There is no such agent", "", "See yours: vogt agent list.").caused(ignoreNotFound(err))
 		}
-		standing, err := candidates(tx, p, read, req.Host)
+		who, ok, err := askerOf(tx, p, read, req.Host)
 		if err != nil {
 			return err
+		}
+		var standing []*grant.Standing
+		if ok {
+			kept, err := a.patterns.of(tx, who.owner.Email)
+			if err != nil {
+				return err
+			}
+			standing = who.candidates(kept, kept.index.All())
 		}
 		where := flow.WhereOf(req)
 		if where.Labels, err = labelsOf(tx, p.Email); err != nil {
@@ -538,10 +482,15 @@ func (a *Authority) Covered(ctx context.Context, by Actor, id string) (out []str
 		if len(calls) > maxTested {
 			return nil
 		}
-		standing, err := candidates(tx, p, read, g.Request.Host)
+		who, ok, err := askerOf(tx, p, read, g.Request.Host)
+		if err != nil || !ok {
+			return err
+		}
+		kept, err := a.patterns.of(tx, p.Owner)
 		if err != nil {
 			return err
 		}
+		standing := who.candidates(kept, kept.index.All())
 		where := flow.WhereOf(g.Request)
 		if where.Labels, err = labelsOf(tx, p.Email); err != nil {
 			return err

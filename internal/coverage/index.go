@@ -18,7 +18,7 @@ type Index struct {
 	programs map[string][]int32 // by each program; "" has those for any
 	folders  map[string][]int32 // by the part of each path's pattern before its first star
 	boxes    map[string][]int32 // those for a box, by its profile
-	anywhere []int32            // those that name no folder
+	anywhere []int32            // those that do not ask what is read and written
 }
 
 // NewIndex indexes standing grants, whose order is the one in which they are
@@ -38,10 +38,10 @@ func NewIndex(all []*grant.Standing) *Index {
 		switch {
 		case p.Box != nil:
 			x.boxes[p.Box.Profile] = append(x.boxes[p.Box.Profile], at)
-		case len(p.Read)+len(p.Write) == 0:
+		case len(p.Read)+len(p.Write) == 0 || len(p.Files) > 0:
 			x.anywhere = append(x.anywhere, at)
 		}
-		if p.Box != nil {
+		if p.Box != nil || len(p.Files) > 0 {
 			continue
 		}
 		for _, globs := range [][]string{p.Read, p.Write} {
@@ -115,7 +115,7 @@ func (x *Index) lists(c *Call, w Where) [][]int32 {
 		}
 	}
 	name := somePath(c)
-	if !strings.HasPrefix(name, "/") || path.Clean(name) != name {
+	if !strings.HasPrefix(name, "/") || path.Clean(name) != name || placeless(c) {
 		return named
 	}
 	placed := [][]int32{x.anywhere, x.boxes[w.Profile], x.folders[name]}

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"vogt/internal/grant"
 )
@@ -53,7 +55,59 @@ func InsertStanding(tx Tx, s Standing) error {
 			return err
 		}
 	}
-	return nil
+	return touchStanding(tx, s.ID)
+}
+
+// StandingVersion is a number that is another one after each change to what of
+// an author's patterns is in force or paused: 0 before the first. Two states
+// never have the same, even where a change between them was undone, so what was
+// read under a number is what stands there while it does. Uses change nothing.
+func StandingVersion(tx Tx, author string) (v int64, err error) {
+	err = notFound(tx.QueryRow(`SELECT version FROM standing_versions WHERE author = ?1`, author).Scan(&v))
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	return v, err
+}
+
+// newVersion draws a number. Counting would come back to the same one when a
+// transaction fails whose changes others of it have seen.
+func newVersion() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
+}
+
+// touchStanding gives the author of a standing grant a new version.
+func touchStanding(tx Tx, id string) error {
+	_, err := tx.Exec(`INSERT INTO standing_versions (author, version) SELECT author, ?2 FROM standing_grants WHERE id = ?1
+		ON CONFLICT (author) DO UPDATE SET version = excluded.version`, id, newVersion())
+	return err
+}
+
+// StandingInForce lists an author's standing grants that may cover something,
+// those that are paused included, oldest first.
+func StandingInForce(tx Tx, author string) ([]Standing, error) {
+	return collect(tx, scanStanding, `SELECT `+standingColumns+` FROM standing_grants
+		WHERE id IN (SELECT standing FROM standing_programs WHERE author = ?1) AND revoked = 0 ORDER BY created, id`, author)
+}
+
+// StandingState is what of a standing grant can change, and who signed it.
+type StandingState struct {
+	Author     string
+	Generation uint64 // the author's when it was signed
+	Pattern    string // as stored
+	Until      grant.Millis
+	Revoked    grant.Millis
+	Paused     string
+	Uses       int64
+}
+
+// StandingStateByID reads the state of one standing grant without reading its
+// pattern.
+func StandingStateByID(tx Tx, id string) (s StandingState, err error) {
+	return s, notFound(tx.QueryRow(`SELECT author, generation, pattern, valid_until, revoked, paused, uses FROM standing_grants WHERE id = ?1`, id).
+		Scan(&s.Author, &s.Generation, &s.Pattern, &s.Until, &s.Revoked, &s.Paused, &s.Uses))
 }
 
 // StandingByID reads one standing grant.
@@ -70,19 +124,6 @@ func StandingOf(tx Tx, author string) ([]Standing, error) {
 func CountStanding(tx Tx, author string) (n int, err error) {
 	err = tx.QueryRow(`SELECT COUNT(DISTINCT standing) FROM standing_programs WHERE author = ?1`, author).Scan(&n)
 	return n, err
-}
-
-// StandingFor lists what names this program for an agent, for a group that it is
-// in, or for all of its owner's, oldest first. An empty program finds the patterns
-// for any.
-func StandingFor(tx Tx, author, agent string, groups []string, program string) ([]Standing, error) {
-	const found = `SELECT standing FROM standing_programs WHERE author = ?1 AND program = ?3 AND agent = `
-	query, args := found+`?2 UNION `+found+`'*'`, []any{author, agent, program}
-	for i, g := range groups {
-		query += ` UNION ` + found + `?` + strconv.Itoa(4+i)
-		args = append(args, grant.GroupPrefix+g)
-	}
-	return collect(tx, scanStanding, `SELECT `+standingColumns+` FROM standing_grants WHERE id IN (`+query+`) ORDER BY created, id`, args...)
 }
 
 // SafeOf is the safe commands in force that name an agent.
@@ -102,20 +143,52 @@ func EndStanding(tx Tx, id, by string, now int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`DELETE FROM standing_programs WHERE standing = ?1 AND author = (SELECT author FROM standing_grants WHERE id = ?1)`, id)
-	return err
+	return unlistStanding(tx, id)
+}
+
+// LapseStanding takes up to limit standing grants whose time has run out from
+// where a request looks for them. Their rows stay. It reports how many it took.
+func LapseStanding(tx Tx, now, limit int64) (n int, err error) {
+	ended, err := collect(tx, func(r Row, id *string) error { return r.Scan(id) },
+		`SELECT id FROM standing_grants WHERE lapsed = 0 AND revoked = 0 AND valid_until <= ?1 LIMIT ?2`, now, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ended {
+		if _, err := tx.Exec(`UPDATE standing_grants SET lapsed = 1 WHERE id = ?1`, id); err != nil {
+			return 0, err
+		}
+		if err := unlistStanding(tx, id); err != nil {
+			return 0, err
+		}
+	}
+	return len(ended), nil
+}
+
+// unlistStanding makes sure that no request finds a standing grant.
+func unlistStanding(tx Tx, id string) error {
+	if _, err := tx.Exec(`DELETE FROM standing_programs WHERE standing = ?1 AND author = (SELECT author FROM standing_grants WHERE id = ?1)`, id); err != nil {
+		return err
+	}
+	return touchStanding(tx, id)
 }
 
 // PauseStanding makes a standing grant cover nothing until somebody resumes it
 // (why is then empty).
 func PauseStanding(tx Tx, id, why string) error {
-	return mustAffect(tx.Exec(`UPDATE standing_grants SET paused = ?2 WHERE id = ?1 AND revoked = 0`, id, why))
+	if err := mustAffect(tx.Exec(`UPDATE standing_grants SET paused = ?2 WHERE id = ?1 AND revoked = 0`, id, why)); err != nil {
+		return err
+	}
+	return touchStanding(tx, id)
 }
 
 // PauseAllStanding makes all standing grants in force cover nothing until
 // somebody resumes each.
 func PauseAllStanding(tx Tx, why string) error {
-	_, err := tx.Exec(`UPDATE standing_grants SET paused = ?1 WHERE revoked = 0 AND paused = ''`, why)
+	if _, err := tx.Exec(`UPDATE standing_grants SET paused = ?1 WHERE revoked = 0 AND paused = ''`, why); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE standing_versions SET version = ?1`, newVersion())
 	return err
 }
 
@@ -131,17 +204,23 @@ func UseStanding(tx Tx, id, grantID string, deletes bool, now int64) error {
 	return mustAffect(tx.Exec(`UPDATE standing_grants SET uses = uses + 1, last_used = ?2 WHERE id = ?1 AND revoked = 0`, id, now))
 }
 
-// StandingUses counts the uses since a time, and those among them that delete.
-func StandingUses(tx Tx, id string, since int64) (all, deletes int64, err error) {
-	err = tx.QueryRow(`SELECT COUNT(*), COALESCE(SUM(deletes), 0) FROM standing_uses WHERE standing = ?1 AND at > ?2`, id, since).Scan(&all, &deletes)
-	return all, deletes, err
+// StandingUsesReach reports whether a standing grant has had at least so many
+// uses since a time, or, of those, uses that delete.
+func StandingUsesReach(tx Tx, id string, since, limit int64, deletes bool) (bool, error) {
+	uses := `SELECT 1 FROM standing_uses WHERE standing = ?1 AND at > ?2 LIMIT ?3`
+	if deletes {
+		uses = `SELECT 1 FROM standing_uses WHERE standing = ?1 AND at > ?2 AND deletes > 0 LIMIT ?3`
+	}
+	var n int64
+	err := tx.QueryRow(`SELECT COUNT(*) FROM (`+uses+`) AS uses`, id, since, limit).Scan(&n)
+	return n >= limit, err
 }
 
-// DerivedGrants lists the grants that a standing grant gave and that may still
-// be used.
-func DerivedGrants(tx Tx, id string) ([]grant.Grant, error) {
+// DerivedGrants lists the grants that a standing grant gave since a time and that
+// may still be used.
+func DerivedGrants(tx Tx, id string, since int64) ([]grant.Grant, error) {
 	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants WHERE status = 'approved'
-		AND id IN (SELECT grant_id FROM standing_uses WHERE standing = ?1)`, id)
+		AND id IN (SELECT grant_id FROM standing_uses WHERE standing = ?1 AND at > ?2)`, id, since)
 }
 
 // StandingNaming lists an author's standing grants in force that are for this
