@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"vogt/internal/detail"
 	"vogt/internal/grant"
@@ -117,7 +119,7 @@ func PendingOf(tx Tx, owner string, limit int) ([]grant.Grant, error) {
 // approved once-grants.
 func ShortGrants(tx Tx) ([]grant.Grant, error) {
 	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants
-		WHERE status = 'pending' OR (status = 'approved' AND type = 'once')`)
+		WHERE status IN ('pending','approved') AND (status = 'pending' OR type = 'once')`)
 }
 
 // EndedGrants lists up to limit grants whose time has run out but whose row
@@ -151,56 +153,126 @@ type Filter struct {
 	Agent     bool         // the viewer is an agent: own requests only
 	Requester string       // "" for any
 	Status    grant.Status // "" for any
-	Before    grant.Millis // cursor: created and id of the last row seen
-	BeforeID  string
-	Limit     int
-	Now       grant.Millis
-	OldFirst  bool // oldest first, from the start; used for inboxes
+	// Statuses are several, in the place of Status.
+	Statuses []grant.Status
+	Role     Role         // of the viewer in the grant; "" for any
+	Before   grant.Millis // cursor: created and id of the last row seen
+	BeforeID string
+	Limit    int
+	Now      grant.Millis
+	OldFirst bool // oldest first, from the start; used for inboxes
 }
+
+// Role is what somebody is in a grant.
+type Role string
+
+// The roles. An approver is one beside the owner.
+const (
+	AsRequester Role = "requester"
+	AsOwner     Role = "owner"
+	AsApprover  Role = "approver"
+)
 
 // ListGrants returns a page, newest first, ordered by (created, id), so that
 // rows with equal times are neither skipped nor repeated.
+//
+// It is put together from parts, one for each role and status, each of which
+// walks an index of its own in the order of the page. So a page costs the same at
+// any number of grants, whatever is asked for: no part reads rows that it leaves
+// out, but for those whose time has run out and that housekeeping has not come to.
 func ListGrants(tx Tx, f Filter) ([]grant.Grant, error) {
-	where := ` AND (created, id) < (?2, ?3)`
-	order := ` ORDER BY created DESC, id DESC LIMIT ?4`
+	q := listing{args: []any{f.Viewer, int64(f.Before), f.BeforeID, f.Limit}}
+	q.order, q.page = ` ORDER BY created DESC, id DESC LIMIT ?4`, ` AND (created, id) < (?2, ?3)`
 	if f.OldFirst {
-		where = ` AND (created, id) > (?2, ?3)`
-		order = ` ORDER BY created, id LIMIT ?4`
+		q.order, q.page = ` ORDER BY created, id LIMIT ?4`, ` AND (created, id) > (?2, ?3)`
 	} else if f.Before == 0 {
-		f.Before = 1 << 62
+		q.args[1] = int64(1) << 62
 	}
-	args := []any{f.Viewer, int64(f.Before), f.BeforeID, f.Limit}
 	if f.Since != 0 {
-		args = append(args, int64(f.Since))
-		where += fmt.Sprintf(` AND created >= ?%d`, len(args))
+		q.page += ` AND created >= ` + q.arg(int64(f.Since))
 	}
-	if f.Requester != "" {
-		args = append(args, f.Requester)
-		where += fmt.Sprintf(` AND requester = ?%d`, len(args))
+	statuses := f.Statuses
+	if len(statuses) == 0 {
+		statuses = []grant.Status{f.Status}
 	}
-	switch f.Status {
+	for _, whose := range q.whose(f) {
+		for _, status := range statuses {
+			q.status(whose, status, int64(f.Now))
+		}
+	}
+	if len(q.parts) == 0 {
+		return nil, nil
+	}
+	// UNION drops the rows that two parts share.
+	return collect(tx, scanGrant, strings.Join(q.parts, ` UNION `)+q.order, q.args...)
+}
+
+// listing is a list's query as it is put together.
+type listing struct {
+	args        []any
+	page, order string
+	parts       []string
+}
+
+func (q *listing) arg(v any) string {
+	q.args = append(q.args, v)
+	return "?" + strconv.Itoa(len(q.args))
+}
+
+// whose are the conditions of the filter's roles, each with an index that begins
+// with its first column. ?1 is the viewer.
+func (q *listing) whose(f Filter) []string {
+	if f.Requester != "" && f.Requester != f.Viewer {
+		if f.Agent || f.Role == AsRequester {
+			return nil
+		}
+		whose := `requester = ` + q.arg(f.Requester)
+		switch f.Role {
+		case AsOwner:
+			return []string{whose + ` AND owner = ?1`}
+		case AsApprover:
+			return []string{whose + ` AND approver = ?1 AND approver <> owner`}
+		}
+		return []string{whose + ` AND (owner = ?1 OR approver = ?1)`}
+	}
+	var out []string
+	if f.Role == "" || f.Role == AsRequester {
+		out = append(out, `requester = ?1`)
+	}
+	if f.Agent || f.Requester != "" {
+		return out
+	}
+	if f.Role == "" || f.Role == AsOwner {
+		out = append(out, `owner = ?1`)
+	}
+	if f.Role == "" || f.Role == AsApprover {
+		out = append(out, `approver = ?1 AND approver <> owner`)
+	}
+	return out
+}
+
+// status adds the parts for one status as it is now: what has run out counts as
+// expired before its row says so.
+func (q *listing) status(whose string, status grant.Status, now int64) {
+	switch status {
 	case "":
+		q.part(whose)
 	case grant.Pending, grant.Approved:
-		args = append(args, string(f.Status), int64(f.Now))
-		where += fmt.Sprintf(` AND status = ?%d AND (valid_until = 0 OR valid_until > ?%d)`, len(args)-1, len(args))
+		q.part(whose + ` AND status = ` + q.arg(string(status)) + ` AND (valid_until = 0 OR valid_until > ` + q.arg(now) + `)`)
 	case grant.Expired:
-		args = append(args, int64(f.Now))
-		where += fmt.Sprintf(` AND (status = 'expired' OR (status IN ('pending','approved') AND valid_until > 0 AND valid_until <= ?%d))`, len(args))
+		q.part(whose + ` AND status = 'expired'`)
+		// Few, of everybody together: found by their end, not by whose they are.
+		q.from(`(SELECT `+grantColumns+` FROM grants WHERE status IN ('pending','approved') AND valid_until > 0 AND valid_until <= `+
+			q.arg(now)+` ORDER BY valid_until LIMIT 2000) AS ended`, whose)
 	default:
-		args = append(args, string(f.Status))
-		where += fmt.Sprintf(` AND status = ?%d`, len(args))
+		q.part(whose + ` AND status = ` + q.arg(string(status)))
 	}
-	part := func(column string) string {
-		return `SELECT * FROM (SELECT ` + grantColumns + ` FROM grants WHERE ` + column + ` = ?1` + where + order + `)`
-	}
-	if f.Agent {
-		return collect(tx, scanGrant, part("requester"), args...)
-	}
-	// Each part walks its own index in order, so a page costs the same at any
-	// number of grants. UNION drops the rows that two parts share.
-	q := part("owner") + ` UNION ` + part("requester") + ` UNION ` +
-		`SELECT * FROM (SELECT ` + grantColumns + ` FROM grants WHERE approver = ?1 AND approver <> owner` + where + order + `)`
-	return collect(tx, scanGrant, q+order, args...)
+}
+
+func (q *listing) part(where string) { q.from(`grants`, where) }
+
+func (q *listing) from(table, where string) {
+	q.parts = append(q.parts, `SELECT * FROM (SELECT `+grantColumns+` FROM `+table+` WHERE `+where+q.page+q.order+`)`)
 }
 
 // InsertUse records that an execution starts under a grant.
@@ -281,7 +353,8 @@ func TakeTrustResult(tx Tx, id string) error {
 
 // CountPending counts what waits for a person who was enrolled at since.
 func CountPending(tx Tx, viewer string, since, now grant.Millis) (n int, err error) {
-	err = tx.QueryRow(`SELECT COUNT(*) FROM grants WHERE status = 'pending' AND (valid_until = 0 OR valid_until > ?2)
-		AND (owner = ?1 OR approver = ?1) AND created >= ?3`, viewer, int64(now), int64(since)).Scan(&n)
+	const waiting = ` FROM grants WHERE status = 'pending' AND (valid_until = 0 OR valid_until > ?2) AND created >= ?3 AND `
+	err = tx.QueryRow(`SELECT COUNT(*) FROM (SELECT id`+waiting+`owner = ?1 UNION SELECT id`+waiting+`approver = ?1 AND approver <> owner) AS waiting`,
+		viewer, int64(now), int64(since)).Scan(&n)
 	return n, err
 }

@@ -1,5 +1,7 @@
 package store
 
+import "fmt"
+
 // LogRecord is a record of the audit log as stored. Salt and Body are nil once
 // the record has been erased.
 type LogRecord struct {
@@ -57,23 +59,31 @@ type LogFilter struct {
 	Before  int64 // exclusive, descending; used when above 0
 	GrantID string
 	Type    string
-	// Party limits to records that concern this principal or its agents;
-	// empty shows all.
-	Party string
-	Since int64 // Unix ms; leaves out what is older
-	Limit int
+	Party   string // whom they concern; "" for anybody
+	Since   int64  // Unix ms; leaves out what is older
+	Limit   int
 }
 
-// LogRecords reads a page of records.
+// LogRecords reads a page of records. Only conditions that are asked for stand in
+// the query, so that the grant's or the party's index finds the records.
 func LogRecords(tx Tx, f LogFilter) ([]LogRecord, error) {
-	q, bound := `SELECT `+logColumns+` FROM log_records WHERE idx > ?1`, f.After
-	order := ` ORDER BY idx LIMIT ?5`
+	q, order, args := `idx > ?1`, ` ORDER BY idx LIMIT ?2`, []any{f.After, f.Limit}
 	if f.Before > 0 {
-		q, bound = `SELECT `+logColumns+` FROM log_records WHERE idx < ?1`, f.Before
-		order = ` ORDER BY idx DESC LIMIT ?5`
+		q, order, args[0] = `idx < ?1`, ` ORDER BY idx DESC LIMIT ?2`, f.Before
 	}
-	q += ` AND (?2 = '' OR grant_id = ?2) AND (?3 = '' OR type = ?3)
-		AND (?4 = '' OR party = ?4 OR party IN (SELECT email FROM principals WHERE owner = ?4))
-		AND time >= ?6`
-	return collect(tx, scanLog, q+order, bound, f.GrantID, f.Type, f.Party, f.Limit, f.Since)
+	for _, c := range []struct {
+		set    bool
+		column string
+		value  any
+	}{
+		// The index of grants leaves out records of none.
+		{f.GrantID != "", `grant_id <> '' AND grant_id =`, f.GrantID}, {f.Type != "", `type =`, f.Type},
+		{f.Party != "", `party =`, f.Party}, {f.Since > 0, `time >=`, f.Since},
+	} {
+		if c.set {
+			args = append(args, c.value)
+			q += fmt.Sprintf(` AND %s ?%d`, c.column, len(args))
+		}
+	}
+	return collect(tx, scanLog, `SELECT `+logColumns+` FROM log_records WHERE `+q+order, args...)
 }

@@ -209,10 +209,10 @@ func UseStanding(tx Tx, id, grantID string, deletes bool, now int64) error {
 func StandingUsesReach(tx Tx, id string, since, limit int64, deletes bool) (bool, error) {
 	uses := `SELECT 1 FROM standing_uses WHERE standing = ?1 AND at > ?2 LIMIT ?3`
 	if deletes {
-		uses = `SELECT 1 FROM standing_uses WHERE standing = ?1 AND at > ?2 AND deletes > 0 LIMIT ?3`
+		uses = `SELECT 1 FROM standing_uses WHERE standing = ?1 AND at > ?2 AND deletes = 1 LIMIT ?3`
 	}
 	var n int64
-	err := tx.QueryRow(`SELECT COUNT(*) FROM (`+uses+`) AS uses`, id, since, limit).Scan(&n)
+	err := tx.QueryRow(`SELECT COUNT(*) FROM (`+uses+`) AS counted`, id, since, limit).Scan(&n)
 	return n >= limit, err
 }
 

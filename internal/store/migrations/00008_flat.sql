@@ -12,9 +12,17 @@ INSERT INTO standing_versions (author, version) SELECT DISTINCT author, 1 FROM s
 -- Whether its end has been written down.
 ALTER TABLE standing_grants ADD COLUMN lapsed INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX standing_grants_ends ON standing_grants (valid_until) WHERE lapsed = 0 AND revoked = 0;
-CREATE INDEX standing_uses_deletes ON standing_uses (standing, at) WHERE deletes > 0;
+CREATE INDEX standing_uses_deletes ON standing_uses (standing, deletes, at) WHERE deletes = 1;
+
+-- A list of any status, by whatever its viewer is in the grants.
+CREATE INDEX grants_requester_status ON grants (requester, status, created, id);
+DROP INDEX grants_open; -- the first of them finds the same
+CREATE INDEX grants_approver_status ON grants (approver, status, created, id) WHERE approver <> owner;
 
 -- +goose Down
+DROP INDEX grants_approver_status;
+CREATE INDEX grants_open ON grants (requester) WHERE status IN ('pending','approved');
+DROP INDEX grants_requester_status;
 DROP INDEX standing_uses_deletes;
 DROP INDEX standing_grants_ends;
 ALTER TABLE standing_grants DROP COLUMN lapsed;
