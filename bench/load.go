@@ -144,12 +144,21 @@ func drive(clients int, items []*work, do func(*work) error) (times []time.Durat
 }
 
 func report(name string, clients int, times []time.Duration, took time.Duration) {
-	slices.Sort(times)
 	if len(times) == 0 {
 		return
 	}
-	ms := func(p float64) float64 { return float64(times[int(p*float64(len(times)-1))].Microseconds()) / 1000 }
-	fmt.Printf("| %s | %d | %.0f | %.2f | %.2f |\n", name, clients, float64(len(times))/took.Seconds(), ms(0.5), ms(0.99))
+	rate, p50, p99 := summary(times, took)
+	fmt.Printf("| %s | %d | %.0f | %.2f | %.2f |\n", name, clients, rate, p50, p99)
+}
+
+// summary is a second's calls, and the median and the 99th of a hundred in ms.
+func summary(times []time.Duration, took time.Duration) (rate, p50, p99 float64) {
+	if len(times) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(times)
+	at := func(p float64) float64 { return ms(times[int(p*float64(len(times)-1))]) }
+	return float64(len(times)) / took.Seconds(), at(0.5), at(0.99)
 }
 
 // rawTransactions is the floor: one row a transaction, WAL, synchronous=FULL,

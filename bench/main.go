@@ -23,7 +23,7 @@ import (
 func main() {
 	bin := flag.String("bin", "bin", "folder with the built binaries")
 	seconds := flag.Int("seconds", 3, "length of each load measurement")
-	only := flag.String("only", "", "one part: sizes, reading, processes, confine, load or memory")
+	only := flag.String("only", "", "one part: sizes, reading, processes, confine, load, memory, standing or million")
 	rounds := flag.Int("rounds", 40, "runs of each whole-process measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -58,7 +58,7 @@ func run(ctx context.Context, bin string, length time.Duration, rounds int, only
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"sizes", b.sizes}, {"reading", b.readingInProcess}, {"processes", b.processes}, {"confine", b.confinement}, {"load", b.load}, {"memory", b.memory}} {
+	}{{"sizes", b.sizes}, {"reading", b.readingInProcess}, {"processes", b.processes}, {"confine", b.confinement}, {"load", b.load}, {"memory", b.memory}, {"standing", b.standing}, {"million", b.million}} {
 		if only != "" && only != part.name {
 			continue
 		}
