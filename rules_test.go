@@ -44,6 +44,12 @@ func importRules() []importRule {
 			reason: "the authority reads again what a client sent; it must not look at its own files or ask a network for it",
 		},
 		{
+			name: "hosts and addresses are words", from: []string{in + "inet"},
+			only:   []string{"std", "golang.org/x/net/idna"},
+			ban:    []string{"net/http/...", "crypto/tls/..."},
+			reason: "a door and the authority's fetches mean the same by a host and by a public address; what is done with it is theirs",
+		},
+		{
 			name: "vogt starts fast and cannot open the database", from: []string{"vogt/cmd/vogt"}, linked: true,
 			ban: []string{"database/sql/...", "modernc.org/...", "github.com/pressly/goose/...", "github.com/jackc/pgx/...",
 				in + "store/...", in + "authority/...", in + "httpapi/...", in + "pages/...", in + "assistant/...",

@@ -18,6 +18,7 @@ import (
 	"vogt/internal/catalog"
 	"vogt/internal/egress"
 	"vogt/internal/execution/confine"
+	"vogt/internal/inet"
 	"vogt/internal/terminal"
 )
 
@@ -211,10 +212,10 @@ func (e *env) neverReached(text string) string {
 		return e.text(messages.ThisMachine)
 	}
 	a, err := netip.ParseAddr(name)
-	switch class := egress.Classify(a.Unmap()); {
-	case err != nil || class == egress.Public:
+	switch class := inet.Classify(a.Unmap()); {
+	case err != nil || class == inet.Public:
 		return ""
-	case class == egress.Loopback || class == egress.Unspecified:
+	case class == inet.Loopback || class == inet.Unspecified:
 		return e.text(messages.ThisMachine)
 	default:
 		return e.text(messages.NoPublicAddress, class)

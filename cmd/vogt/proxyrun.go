@@ -19,6 +19,7 @@ import (
 	"vogt/internal/egress"
 	"vogt/internal/execution"
 	"vogt/internal/execution/confine"
+	"vogt/internal/inet"
 	"vogt/internal/terminal"
 )
 
@@ -153,7 +154,7 @@ The exit code is 0 when the connection has ended, 77 when the proxy refuses it, 
   GIT_SSH_COMMAND="ssh -o ProxyCommand='vogt proxy connect %h %p'" git fetch`,
 		Args: cobra.ExactArgs(2),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			host, err := egress.ParseHost(strings.TrimSuffix(strings.TrimPrefix(args[0], "["), "]"))
+			host, err := inet.ParseHost(strings.TrimSuffix(strings.TrimPrefix(args[0], "["), "]"))
 			if err != nil {
 				return &usageError{text: err.Error()}
 			}
@@ -167,7 +168,7 @@ The exit code is 0 when the connection has ended, 77 when the proxy refuses it, 
 }
 
 // connect passes bytes between the standard streams and a host.
-func (e *env) connect(ctx context.Context, host egress.Host, port uint16) error {
+func (e *env) connect(ctx context.Context, host inet.Host, port uint16) error {
 	proxy, err := egress.ProxyOf(e.getenv)
 	if egress.IsNoProxy(err) {
 		return withCode(exitUnavailable, errors.New(e.text(messages.NoProxyNamed)))

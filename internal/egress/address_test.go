@@ -1,49 +1,13 @@
 package egress
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"vogt/internal/inet"
 )
-
-func TestClassify(t *testing.T) {
-	for want, addrs := range map[Class]string{
-		Public:        "1.0.0.0 8.8.8.8 9.255.255.255 11.0.0.0 93.184.216.34 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.3.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 223.255.255.255 2000:: 2001:200::1 2606:4700::1111 2a00:1450::1 3ffe:ffff:: 2003::",
-		Loopback:      "127.0.0.0 127.0.0.1 127.255.255.255 ::1",
-		Private:       "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.1 192.168.255.255",
-		Shared:        "100.64.0.0 100.127.255.255",
-		UniqueLocal:   "fc00:: fd00::1 fdff:ffff::",
-		Benchmark:     "198.18.0.0 198.19.255.255",
-		Documentation: "192.0.2.1 198.51.100.1 203.0.113.255 2001:db8::1 3fff::1",
-		LinkLocal:     "169.254.0.0 169.254.255.255 fe80::1 febf::1 fe80::1%eth0",
-		Metadata:      "169.254.169.254 169.254.170.2 168.63.129.16 100.100.100.200 192.0.0.192 fd00:ec2::254 fd20:ce::254",
-		Multicast:     "224.0.0.1 239.255.255.255 ff02::1 ff0e::1",
-		Unspecified:   "0.0.0.0 0.1.2.3 ::",
-		Transition:    "192.88.99.1 64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1:: 2001:0:1::1 ::7f00:1 ::127.0.0.1 ::ffff:0:7f00:1",
-		Mapped:        "::ffff:8.8.8.8 ::ffff:127.0.0.1 ::ffff:a9fe:a9fe",
-		Reserved:      "192.0.0.1 192.0.0.170 240.0.0.1 255.255.255.255 100::1 2001:1::1 2001:20::1 fec0::1 4000::1 5f00::1 1::",
-	} {
-		for text := range strings.FieldsSeq(addrs) {
-			if got := Classify(netip.MustParseAddr(text)); got != want {
-				t.Errorf("Classify(%s) = %v, want %v", text, got, want)
-			}
-		}
-	}
-	if got := Classify(netip.Addr{}); got != Unknown {
-		t.Errorf("no address at all is %v", got)
-	}
-}
-
-func TestClassesAreNamed(t *testing.T) {
-	seen := make(map[string]bool)
-	for c := range lastClass {
-		if seen[c.String()] {
-			t.Errorf("two classes are called %q", c)
-		}
-		seen[c.String()] = true
-	}
-}
 
 // A rule's networks are the only ones that a host may lie in, and there are
 // classes that no rule opens.
@@ -51,37 +15,37 @@ func TestCheckAddress(t *testing.T) {
 	around := surroundings{own: []netip.Addr{netip.MustParseAddr("93.184.216.34")}, hostKind: kinds}
 	for _, tt := range []struct {
 		host, addr, within string
-		class              Class
+		class              inet.Class
 		ok                 bool
 	}{
-		{"a.test", "1.2.3.4", "", Public, true},
-		{"a.test", "1.2.3.4", "1.2.3.0/24", Public, true},
-		{"a.test", "1.2.3.4", "10.0.0.0/8", Public, false},
-		{"a.test", "10.1.2.3", "", Private, false},
-		{"a.test", "10.1.2.3", "10.1.0.0/16", Private, true},
-		{"a.test", "10.1.2.3", "192.168.0.0/16 10.1.0.0/16", Private, true},
-		{"a.test", "10.1.2.3", "10.2.0.0/16", Private, false},
-		{"a.test", "127.0.0.1", "", Loopback, false},
-		{"a.test", "127.0.0.1", "127.0.0.0/8", Loopback, true},
-		{"a.test", "::1", "::1/128", Loopback, true},
-		{"a.test", "fd12::1", "fd12::/16", UniqueLocal, true},
-		{"a.test", "93.184.216.34", "", Own, false},
-		{"a.test", "93.184.216.34", "93.184.216.34/32", Own, true},
-		{"a.test", "169.254.169.254", "0.0.0.0/0", Metadata, false},
-		{"a.test", "169.254.169.254", "169.254.169.254/32", Metadata, false},
-		{"a.test", "100.100.100.200", "100.64.0.0/10", Metadata, false},
-		{"a.test", "169.254.1.1", "169.254.0.0/16", LinkLocal, false},
-		{"a.test", "0.0.0.0", "0.0.0.0/0", Unspecified, false},
-		{"a.test", "224.0.0.1", "0.0.0.0/0", Multicast, false},
-		{"a.test", "255.255.255.255", "0.0.0.0/0", Reserved, false},
-		{"a.test", "64:ff9b::a00:1", "::/0", Transition, false},
-		{"a.test", "::ffff:10.0.0.1", "10.0.0.0/8", Mapped, false},
-		{"a.test", "::ffff:10.0.0.1", "::/0", Mapped, false},
-		{"a.test", "8.8.8.8", "", Resolver, false},
-		{"dns.google", "8.8.8.8", "", Public, true},
-		{"8.8.8.8", "8.8.8.8", "", Public, true},
+		{"a.test", "1.2.3.4", "", inet.Public, true},
+		{"a.test", "1.2.3.4", "1.2.3.0/24", inet.Public, true},
+		{"a.test", "1.2.3.4", "10.0.0.0/8", inet.Public, false},
+		{"a.test", "10.1.2.3", "", inet.Private, false},
+		{"a.test", "10.1.2.3", "10.1.0.0/16", inet.Private, true},
+		{"a.test", "10.1.2.3", "192.168.0.0/16 10.1.0.0/16", inet.Private, true},
+		{"a.test", "10.1.2.3", "10.2.0.0/16", inet.Private, false},
+		{"a.test", "127.0.0.1", "", inet.Loopback, false},
+		{"a.test", "127.0.0.1", "127.0.0.0/8", inet.Loopback, true},
+		{"a.test", "::1", "::1/128", inet.Loopback, true},
+		{"a.test", "fd12::1", "fd12::/16", inet.UniqueLocal, true},
+		{"a.test", "93.184.216.34", "", inet.Own, false},
+		{"a.test", "93.184.216.34", "93.184.216.34/32", inet.Own, true},
+		{"a.test", "169.254.169.254", "0.0.0.0/0", inet.Metadata, false},
+		{"a.test", "169.254.169.254", "169.254.169.254/32", inet.Metadata, false},
+		{"a.test", "100.100.100.200", "100.64.0.0/10", inet.Metadata, false},
+		{"a.test", "169.254.1.1", "169.254.0.0/16", inet.LinkLocal, false},
+		{"a.test", "0.0.0.0", "0.0.0.0/0", inet.Unspecified, false},
+		{"a.test", "224.0.0.1", "0.0.0.0/0", inet.Multicast, false},
+		{"a.test", "255.255.255.255", "0.0.0.0/0", inet.Reserved, false},
+		{"a.test", "64:ff9b::a00:1", "::/0", inet.Transition, false},
+		{"a.test", "::ffff:10.0.0.1", "10.0.0.0/8", inet.Mapped, false},
+		{"a.test", "::ffff:10.0.0.1", "::/0", inet.Mapped, false},
+		{"a.test", "8.8.8.8", "", inet.Resolver, false},
+		{"dns.google", "8.8.8.8", "", inet.Public, true},
+		{"8.8.8.8", "8.8.8.8", "", inet.Public, true},
 	} {
-		host, err := ParseHost(tt.host)
+		host, err := inet.ParseHost(tt.host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,27 +75,6 @@ func kinds(host string) string {
 	return ""
 }
 
-func TestSystemAddresses(t *testing.T) {
-	addrs, err := SystemAddresses()
-	if err != nil {
-		t.Skip("this machine does not tell its addresses: ", err)
-	}
-	for _, addr := range addrs {
-		if addr.Is4In6() || !addr.IsValid() {
-			t.Errorf("%v is in no comparable form", addr)
-		}
-	}
-}
-
-// The machine's resolver is asked for the name as it stands.
-func TestSystemResolve(t *testing.T) {
-	addrs, err := SystemResolve(context.Background(), "localhost")
-	if err != nil {
-		t.Skip("this machine does not know localhost: ", err)
-	}
-	for _, addr := range addrs {
-		if Classify(addr) != Loopback {
-			t.Errorf("localhost is %v, a %v address", addr, Classify(addr))
-		}
-	}
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 // Question is a host that no rule covers.
@@ -25,18 +27,18 @@ type Question struct {
 // answer, the address would be refused, or the host resolves names for anybody. A
 // name is not resolved for that, so that one which leads to such an address is
 // asked about, and refused when it is connected to.
-func (p *Proxy) unaskable(host Host) *refusal {
+func (p *Proxy) unaskable(host inet.Host) *refusal {
 	if kind := p.book.Load().hostKind; kind != nil && kind(host.String()) == resolverKind {
 		return refuse(NeverAsked)
 	}
-	if host.addr.IsValid() {
-		if class := Classify(host.addr); class != Public {
+	if host.Addr().IsValid() {
+		if class := inet.Classify(host.Addr()); class != inet.Public {
 			return &refusal{reason: RefusedAddress, class: class}
 		}
 		return nil
 	}
-	last := host.name[strings.LastIndexByte(host.name, '.')+1:]
-	if last == host.name || slices.Contains(localEnds, last) || strings.HasSuffix(host.name, ".home.arpa") {
+	last := host.Name()[strings.LastIndexByte(host.Name(), '.')+1:]
+	if last == host.Name() || slices.Contains(localEnds, last) || strings.HasSuffix(host.Name(), ".home.arpa") {
 		return refuse(NeverAsked)
 	}
 	return nil

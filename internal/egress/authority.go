@@ -125,7 +125,7 @@ func inspected(rules []rule) []string {
 	var hosts []string
 	for _, r := range rules {
 		if r.Inspect != nil {
-			hosts = append(hosts, r.host.name)
+			hosts = append(hosts, r.host.Name())
 		}
 	}
 	return hosts

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vogt/internal/inet"
 )
 
 // Others who reach the listener get nothing: no host, no budget, and no word about
@@ -97,7 +99,7 @@ func TestStrangersUseNothing(t *testing.T) {
 	}
 	audit.wait(t, 6)
 	proxy := &url.URL{Scheme: "http", Host: addr, User: url.UserPassword(User, "right")}
-	host, _ := ParseHost("127.0.0.1")
+	host, _ := inet.ParseHost("127.0.0.1")
 	conn, err := DialThrough(t.Context(), proxy, host, port)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +172,7 @@ func TestDialThrough(t *testing.T) {
 				proxy.User = url.UserPassword(User, password)
 			}
 			for _, name := range []string{"echo.test", "127.0.0.1"} {
-				host, _ := ParseHost(name)
+				host, _ := inet.ParseHost(name)
 				conn, err := DialThrough(t.Context(), proxy, host, port)
 				if err != nil {
 					t.Fatalf("%s %s: %v", scheme, name, err)
@@ -184,7 +186,7 @@ func TestDialThrough(t *testing.T) {
 				conn.Close()
 			}
 			for name, want := range map[string]string{"other.test": "allow|no rule grants", "private.test": "allow|not public"} {
-				host, _ := ParseHost(name)
+				host, _ := inet.ParseHost(name)
 				_, err := DialThrough(t.Context(), proxy, host, 443)
 				refused, ok := errors.AsType[*RefusedError](err)
 				if !ok || !containsOne(refused.Error(), want) || (scheme == "http") != (refused.Remedy != "") {
@@ -192,7 +194,7 @@ func TestDialThrough(t *testing.T) {
 				}
 			}
 			proxy.User = url.UserPassword(User, "wrong")
-			host, _ := ParseHost("echo.test")
+			host, _ := inet.ParseHost("echo.test")
 			if conn, err := DialThrough(t.Context(), proxy, host, port); (err == nil) != (scheme == "http" && password == "") {
 				t.Errorf("%s with a wrong credential, right is %q: %v", scheme, password, err)
 			} else if err == nil {
@@ -208,7 +210,7 @@ func containsOne(text, parts string) bool {
 
 // A proxy that lies or breaks off makes an error, and nothing waits for it.
 func TestDialThroughBrokenProxy(t *testing.T) {
-	host, _ := ParseHost("a.test")
+	host, _ := inet.ParseHost("a.test")
 	for answer, scheme := range map[string]string{
 		"": "http", "nonsense\r\n\r\n": "http", "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n": "http",
 		"\x05\x00": "socks5", "\x04\x00": "socks5", "\x05\x00\x05\x02\x00\x01": "socks5", "\x05\x00\x05\x00\x00\x03\xffshort": "socks5h",

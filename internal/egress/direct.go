@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+
+	"vogt/internal/inet"
 )
 
 // ServeDirect is Serve for a listener in the box that is reached by the addresses of
@@ -27,7 +29,11 @@ func (x *exchange) receiveDirect() (*request, *refusal) {
 	if !ok {
 		return nil, refuse(NoName)
 	}
-	t := target{host: Host{name: name}, port: uint16(at.Port), scheme: Tunnel}
+	host, err := inet.ParseHost(name)
+	if err != nil {
+		return nil, refuse(NoName)
+	}
+	t := target{host: host, port: uint16(at.Port), scheme: Tunnel}
 	x.setTarget(t)
 	switch carry := x.p.carryOf(t); {
 	case t.port == PlainHTTP.defaultPort():

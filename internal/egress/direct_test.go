@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"vogt/internal/inet"
 )
 
 // serveDirect serves a listener whose address stands for granted.test. The
@@ -96,7 +98,7 @@ func TestServeDirect(t *testing.T) {
 				rule.Within = loopback
 			}
 			l, audit := serveDirect(t, Config{Policy: Policy{Rules: []Rule{rule}}, Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-				return SystemDial(ctx, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), server.port))
+				return inet.SystemDial(ctx, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), server.port))
 			}})
 			conn := dial(t, l.Addr().String())
 			_, _ = io.WriteString(conn, tt.sent(portOf(l)))
@@ -123,7 +125,7 @@ func TestDirectAsks(t *testing.T) {
 			return Answer{Decision: Permit, Within: loopback, By: "tina"}
 		},
 		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-			return SystemDial(ctx, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), server.port))
+			return inet.SystemDial(ctx, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), server.port))
 		},
 	})
 	answer := say(t, l.Addr().String(), crlf("GET / HTTP/1.1", fmt.Sprintf("Host: granted.test:%d", portOf(l))))

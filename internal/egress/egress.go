@@ -11,7 +11,7 @@
 // Each connection goes the same way, and the first step that fails refuses it:
 //
 //  1. What the client asks for is read into a host, a port and a scheme
-//     (ParseHost, readRequest, readSOCKS). Whatever two programs could read
+//     (inet.ParseHost, readRequest, readSOCKS). Whatever two programs could read
 //     differently is refused, and no later step sees the text again.
 //     A client that knows of no proxy has asked for the name before
 //     (Proxy.ServeNames) and connects to the address that stands for it
@@ -21,7 +21,7 @@
 //     Nothing is resolved before, since a question to the DNS carries data too.
 //  3. The connection is recorded (Audit). What cannot be recorded is not made.
 //  4. The name is resolved once. All its addresses must be public, or lie in
-//     networks that the rule names (Classify); one of those that were checked is
+//     networks that the rule names (inet.Classify); one of those that were checked is
 //     dialled, and the name is not looked at again.
 //  5. A tunnel must begin with a TLS ClientHello that names the host, or with
 //     SSH's introduction on port 22. A plain request is written anew, with the
@@ -59,6 +59,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 // Identity is whose connections come through the listener.
@@ -210,13 +212,13 @@ func New(config Config) (*Proxy, error) {
 		return nil, fmt.Errorf("egress: %w", err)
 	}
 	if config.Resolve == nil {
-		config.Resolve = SystemResolve
+		config.Resolve = inet.SystemResolve
 	}
 	if config.Dial == nil {
-		config.Dial = SystemDial
+		config.Dial = inet.SystemDial
 	}
 	if config.Own == nil {
-		config.Own = SystemAddresses
+		config.Own = inet.SystemAddresses
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -516,10 +518,10 @@ func (x *exchange) connect(ctx context.Context, g grant) (net.Conn, *refusal) {
 	p := x.p
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.ConnectTime, refuse(CannotConnect))
 	defer cancel()
-	addrs := []netip.Addr{x.target.host.addr}
-	if !x.target.host.addr.IsValid() {
+	addrs := []netip.Addr{x.target.host.Addr()}
+	if !x.target.host.Addr().IsValid() {
 		var err error
-		addrs, err = p.config.Resolve(ctx, x.target.host.name)
+		addrs, err = p.config.Resolve(ctx, x.target.host.Name())
 		if err != nil || len(addrs) == 0 {
 			return nil, cutOr(ctx, refuse(CannotResolve))
 		}

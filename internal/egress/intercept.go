@@ -45,7 +45,7 @@ func (x *exchange) intercept(ctx context.Context, g grant) *refusal {
 	}
 	defer conn.Close()
 	upstream := tls.Client(conn, &tls.Config{
-		ServerName: x.target.host.name, RootCAs: x.p.config.Roots, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+		ServerName: x.target.host.Name(), RootCAs: x.p.config.Roots, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
 	})
 	shaking, cancel := context.WithTimeoutCause(ctx, x.p.limits.ConnectTime, refuse(CannotConnect))
 	defer cancel()
@@ -62,7 +62,7 @@ func (x *exchange) intercept(ctx context.Context, g grant) *refusal {
 // of the request. What is told to the client from then on is told inside.
 func (x *exchange) open(ctx context.Context, g grant) (*request, *refusal) {
 	p := x.p
-	certificate, err := p.authority.leaf(x.target.host.name)
+	certificate, err := p.authority.leaf(x.target.host.Name())
 	if err != nil {
 		return nil, refuseFor(NotInspected, err)
 	}

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 const theSecret = "Bearer s3cret-t0ken"
@@ -68,7 +70,7 @@ func newInspecting(t *testing.T, inspect *Inspect, change func(*Config)) *inspec
 		}},
 		Resolve: newNames(map[string]string{"api.site.test": "127.0.0.1", "other.site.test": "127.0.0.1"}).resolve, Own: noOwn, Roots: pool, Audit: in.audit,
 		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-			return SystemDial(ctx, netip.AddrPortFrom(to.Addr(), in.secure))
+			return inet.SystemDial(ctx, netip.AddrPortFrom(to.Addr(), in.secure))
 		},
 	}
 	if change != nil {
@@ -289,7 +291,7 @@ func TestInspectTrusts(t *testing.T) {
 						}
 					}()
 					c.Dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-						return SystemDial(ctx, netip.AddrPortFrom(to.Addr(), portOf(l)))
+						return inet.SystemDial(ctx, netip.AddrPortFrom(to.Addr(), portOf(l)))
 					}
 				}
 			})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"vogt/internal/inet"
+
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -129,21 +131,21 @@ func (p *Proxy) answerName(question []byte) []byte {
 
 // lookUp returns the address that stands for a name, or why there is none.
 func (p *Proxy) lookUp(text string) (netip.Addr, dnsmessage.RCode) {
-	host, err := ParseHost(text)
-	if err != nil || host.addr.IsValid() {
+	host, err := inet.ParseHost(text)
+	if err != nil || host.Addr().IsValid() {
 		p.unknownName("", refuseFor(BadHost, errors.New("a question for no name of a host")))
 		return netip.Addr{}, dnsmessage.RCodeNameError
 	}
-	if host.name == "localhost" || strings.HasSuffix(host.name, ".localhost") {
+	if host.Name() == "localhost" || strings.HasSuffix(host.Name(), ".localhost") {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), dnsmessage.RCodeSuccess // RFC 6761
 	}
 	if refused := p.imaginable(host); refused != nil {
-		p.unknownName(host.name, refused)
+		p.unknownName(host.Name(), refused)
 		return netip.Addr{}, dnsmessage.RCodeNameError
 	}
-	addr, ok := p.names.address(host.name)
+	addr, ok := p.names.address(host.Name())
 	if !ok {
-		p.unknownName(host.name, refuse(TooManyNames))
+		p.unknownName(host.Name(), refuse(TooManyNames))
 		return netip.Addr{}, dnsmessage.RCodeServerFailure
 	}
 	return addr, dnsmessage.RCodeSuccess
@@ -160,7 +162,7 @@ func (p *Proxy) unknownName(name string, refused *refusal) {
 
 // imaginable says why a host can be reached at no port, or nothing if there may be
 // one.
-func (p *Proxy) imaginable(host Host) *refusal {
+func (p *Proxy) imaginable(host inet.Host) *refusal {
 	book := p.book.Load()
 	granted := false
 	for i := range book.rules {
@@ -210,7 +212,7 @@ func (p *Proxy) DirectPorts() []uint16 {
 	seen := map[uint16]bool{80: true, 443: true}
 	for _, r := range p.book.Load().rules {
 		for _, port := range r.Ports {
-			if !r.Deny && !r.host.addr.IsValid() && !seen[port] {
+			if !r.Deny && !r.host.Addr().IsValid() && !seen[port] {
 				seen[port] = true
 				ports = append(ports, port)
 			}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vogt/internal/inet"
+
 	"golang.org/x/net/publicsuffix"
 )
 
@@ -163,7 +165,7 @@ func (s Scheme) defaultPort() uint16 {
 
 // target is what a client asks for.
 type target struct {
-	host   Host
+	host   inet.Host
 	port   uint16
 	scheme Scheme
 }
@@ -182,8 +184,8 @@ type grant struct {
 // rule is a Rule that was read.
 type rule struct {
 	Rule
-	host   Host // without a star
-	star   bool // covers what ends in "." and the host
+	host   inet.Host // without a star
+	star   bool      // covers what ends in "." and the host
 	budget *budget
 }
 
@@ -196,7 +198,7 @@ func (p Policy) compile() ([]rule, error) {
 		if err != nil {
 			problems = append(problems, fmt.Errorf("rule %d, %q: %w", i+1, text.Host, err))
 		}
-		if err == nil && r.Inspect != nil && slices.Contains(inspected(rules), r.host.name) {
+		if err == nil && r.Inspect != nil && slices.Contains(inspected(rules), r.host.Name()) {
 			problems = append(problems, fmt.Errorf("rule %d, %q: another rule inspects this host already", i+1, text.Host))
 		}
 		rules = append(rules, r)
@@ -213,17 +215,17 @@ func (r Rule) Check() error {
 func compileRule(r Rule, kinds bool) (rule, error) {
 	compiled := rule{Rule: r}
 	name, star := strings.CutPrefix(r.Host, "*.")
-	host, err := ParseHost(name)
+	host, err := inet.ParseHost(name)
 	if err != nil {
 		return rule{}, err
 	}
 	compiled.host, compiled.star = host, star
 	switch {
-	case star && host.addr.IsValid():
+	case star && host.Addr().IsValid():
 		return rule{}, errors.New("a star stands for labels of a name; give each address its own rule")
 	case star && !r.Deny && !kinds:
 		return rule{}, errors.New("a star needs Policy.HostKind, since it never grants hosts that many share")
-	case star && !r.Deny && ownerOf(host.name) == "":
+	case star && !r.Deny && ownerOf(host.Name()) == "":
 		return rule{}, errors.New("a star here would stand for names of many owners; name the host, or put more labels after the star")
 	case r.Carry < 0 || r.Carry >= lastCarry:
 		return rule{}, errors.New("what a tunnel may carry is not known")
@@ -240,7 +242,7 @@ func compileRule(r Rule, kinds bool) (rule, error) {
 	}
 	if r.Inspect != nil {
 		switch {
-		case star || host.addr.IsValid() || r.Deny:
+		case star || host.Addr().IsValid() || r.Deny:
 			return rule{}, errors.New("requests are inspected of hosts that are named in full and not denied")
 		case r.Carry != CarryDefault && r.Carry != CarryTLS:
 			return rule{}, errors.New("requests are inspected in TLS only")
@@ -268,11 +270,11 @@ func ownerOf(name string) string {
 }
 
 // covers reports whether the rule means the host.
-func (r *rule) covers(host Host) bool {
+func (r *rule) covers(host inet.Host) bool {
 	if !r.star {
 		return r.host == host
 	}
-	return host.name != "" && strings.HasSuffix(host.name, "."+r.host.name)
+	return host.Name() != "" && strings.HasSuffix(host.Name(), "."+r.host.Name())
 }
 
 // means reports whether the rule is about the target.
@@ -294,10 +296,10 @@ func (r *rule) grants(t target, hostKind func(string) string) bool {
 	if !r.star {
 		return true
 	}
-	if hostKind == nil || hostKind(t.host.name) != "" {
+	if hostKind == nil || hostKind(t.host.Name()) != "" {
 		return false
 	}
-	return ownerOf(t.host.name) == ownerOf(r.host.name)
+	return ownerOf(t.host.Name()) == ownerOf(r.host.Name())
 }
 
 // judge says what the rules say about a target at a time: a grant, a refusal,

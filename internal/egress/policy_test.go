@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 func portText(port uint16) string { return strconv.Itoa(int(port)) }
@@ -19,7 +21,7 @@ func targetOf(t *testing.T, text string) target {
 		want.scheme = PlainHTTP
 	}
 	var err error
-	if want.host, want.port, err = parseAuthority(rest, want.scheme.defaultPort()); err != nil {
+	if want.host, want.port, err = inet.ParseAuthority(rest, want.scheme.defaultPort()); err != nil {
 		t.Fatal(err)
 	}
 	return want
@@ -102,7 +104,7 @@ func TestZeroGrantPermitsNothing(t *testing.T) {
 	if (grant{}).granted || (Answer{}).Decision == Permit {
 		t.Error("a forgotten field permits")
 	}
-	if Verdict(0) != Refused || Class(0).grantable() {
+	if Verdict(0) != Refused || inet.Class(0).Grantable() {
 		t.Error("a zero value does not refuse")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+
+	"vogt/internal/inet"
 )
 
 // Reason says why a connection was refused, or cut. Its text is a word for
@@ -148,8 +150,8 @@ func (r Reason) String() string { return r.meaning().word }
 // also the cause for which a connection is cut.
 type refusal struct {
 	reason Reason
-	class  Class  // of an address that was refused
-	detail string // says more than the reason; holds no text of the client's
+	class  inet.Class // of an address that was refused
+	detail string     // says more than the reason; holds no text of the client's
 }
 
 func refuse(reason Reason) *refusal { return &refusal{reason: reason} }
@@ -160,7 +162,7 @@ func refuseFor(reason Reason, err error) *refusal {
 
 func (r *refusal) Error() string {
 	text := r.reason.meaning().text
-	if r.class != Unknown {
+	if r.class != inet.Unknown {
 		text += " (" + r.class.String() + ")"
 	}
 	if r.detail != "" {
@@ -193,7 +195,7 @@ func (r *refusal) writeHTTP(w io.Writer, t target) error {
 		Type: "about:blank", Title: http.StatusText(m.status), Status: m.status,
 		Detail: r.Error(), Reason: m.word, Remedy: m.remedy, Host: t.host.String(), Port: t.port,
 	}
-	if r.class != Unknown {
+	if r.class != inet.Unknown {
 		p.AddressClass = r.class.String()
 	}
 	body, err := json.Marshal(p)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 // link is the connection to a host. It counts what goes through it, takes what is
@@ -151,11 +153,11 @@ func (x *exchange) firstTLS() ([]byte, *refusal) {
 	}
 	x.record.ECH = h.ech
 	if h.name != "" {
-		if named, err := ParseHost(h.name); err == nil {
+		if named, err := inet.ParseHost(h.name); err == nil {
 			x.record.SNI = named.String()
 		}
 	}
-	isAddress := x.target.host.addr.IsValid()
+	isAddress := x.target.host.Addr().IsValid()
 	switch {
 	case h.name == "" && !isAddress:
 		return nil, refuse(NoServerName)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"vogt/internal/inet"
+
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -138,7 +140,7 @@ func parseRequestLine(line string, to *target) (*request, *refusal) {
 		return r, nil
 	}
 	if method == http.MethodConnect {
-		host, port, err := parseAuthority(address, 0)
+		host, port, err := inet.ParseAuthority(address, 0)
 		if err != nil {
 			return nil, refuseFor(BadHost, err)
 		}
@@ -160,7 +162,7 @@ func parseRequestLine(line string, to *target) (*request, *refusal) {
 	if r.path == "" || r.path[0] == '?' {
 		r.path = "/" + r.path
 	}
-	host, port, err := parseAuthority(authority, PlainHTTP.defaultPort())
+	host, port, err := inet.ParseAuthority(authority, PlainHTTP.defaultPort())
 	if err != nil {
 		return nil, refuseFor(BadHost, err)
 	}
@@ -241,7 +243,7 @@ func (r *request) checkHost(value string, direct bool) error {
 	if direct {
 		usual = r.target.scheme.defaultPort()
 	}
-	host, port, err := parseAuthority(value, usual)
+	host, port, err := inet.ParseAuthority(value, usual)
 	if err != nil || host != r.target.host || port != r.target.port {
 		return errors.New("the field Host names another host than the connection")
 	}
@@ -262,7 +264,7 @@ func hopByHop(name string) bool {
 // and says how the body ends in one way.
 func (r *request) head() []byte {
 	var b bytes.Buffer
-	b.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: " + r.target.host.bracketed())
+	b.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: " + r.target.host.Bracketed())
 	if r.target.port != r.target.scheme.defaultPort() {
 		b.WriteString(":" + strconv.Itoa(int(r.target.port)))
 	}

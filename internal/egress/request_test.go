@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"vogt/internal/inet"
 )
 
 // crlf makes lines as HTTP has them.
@@ -178,7 +180,7 @@ func FuzzRequest(f *testing.F) {
 
 func checkSameHost(t *testing.T, r *request, u *url.URL) {
 	t.Helper()
-	host, err := ParseHost(u.Hostname())
+	host, err := inet.ParseHost(u.Hostname())
 	if err != nil || host != r.target.host {
 		t.Errorf("the host is %q, and for net/http %q", r.target.host, u.Hostname())
 	}
@@ -198,7 +200,7 @@ func checkSentOn(t *testing.T, r *request) {
 		}
 		return
 	}
-	if host, port, err := parseAuthority(sent.Host, 80); err != nil || host != r.target.host || port != r.target.port {
+	if host, port, err := inet.ParseAuthority(sent.Host, 80); err != nil || host != r.target.host || port != r.target.port {
 		t.Errorf("%q is sent on, to the host %q", head, sent.Host)
 	}
 	if !sent.Close || len(sent.Header["Proxy-Authorization"]) > 0 || len(sent.Header["Upgrade"]) > 0 || len(sent.Trailer) > 0 {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+
+	"vogt/internal/inet"
 )
 
 // Numbers of SOCKS5, RFC 1928.
@@ -132,13 +134,13 @@ func readSOCKSRequest(r io.Reader) (target, *refusal) {
 	if head[1] != socksConnect { // once all is read, so that the answer arrives
 		return target{}, refuse(BadCommand)
 	}
-	var host Host
+	var host inet.Host
 	var err error
 	if head[3] == socksName {
-		host, err = ParseHost(string(rest[:length]))
+		host, err = inet.ParseHost(string(rest[:length]))
 	} else {
 		addr, _ := netip.AddrFromSlice(rest[:length])
-		host, err = addrHost(addr)
+		host, err = inet.FromAddr(addr)
 	}
 	if err != nil {
 		return target{}, refuseFor(BadHost, err)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"vogt/internal/inet"
 )
 
 // socksGreeting offers to do without a password.
@@ -83,12 +85,12 @@ func FuzzSOCKS(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		target, refused := readSOCKS(bytes.NewReader(text), io.Discard, credential{})
 		if refused != nil {
-			if target.host != (Host{}) {
+			if target.host != (inet.Host{}) {
 				t.Errorf("%q is refused and names %q", text, target.host)
 			}
 			return
 		}
-		if again, err := ParseHost(target.host.String()); err != nil || again != target.host || target.port == 0 || target.scheme != Tunnel {
+		if again, err := inet.ParseHost(target.host.String()); err != nil || again != target.host || target.port == 0 || target.scheme != Tunnel {
 			t.Errorf("%q is read as %+v", text, target)
 		}
 	})

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"vogt/internal/inet"
 )
 
 // errNoProxy means that no variable names a proxy.
@@ -90,8 +92,8 @@ func (t *Through) CloseWrite() error {
 // DialThrough connects to a host by a proxy, with CONNECT or SOCKS5. The proxy's
 // refusal is a *RefusedError. Who waits is up to the context: the proxy may ask a
 // person first.
-func DialThrough(ctx context.Context, proxy *url.URL, host Host, port uint16) (*Through, error) {
-	if host == (Host{}) || port == 0 {
+func DialThrough(ctx context.Context, proxy *url.URL, host inet.Host, port uint16) (*Through, error) {
+	if host == (inet.Host{}) || port == 0 {
 		return nil, errors.New("a host and a port are needed")
 	}
 	var dialer net.Dialer
@@ -117,8 +119,8 @@ func DialThrough(ctx context.Context, proxy *url.URL, host Host, port uint16) (*
 	return &Through{Conn: conn, r: br}, nil
 }
 
-func connectHTTP(w io.Writer, br *bufio.Reader, user *url.Userinfo, host Host, port uint16) error {
-	address := host.bracketed() + ":" + strconv.Itoa(int(port))
+func connectHTTP(w io.Writer, br *bufio.Reader, user *url.Userinfo, host inet.Host, port uint16) error {
+	address := host.Bracketed() + ":" + strconv.Itoa(int(port))
 	text := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n"
 	if user != nil {
 		password, _ := user.Password()
@@ -143,7 +145,7 @@ func connectHTTP(w io.Writer, br *bufio.Reader, user *url.Userinfo, host Host, p
 	return refused
 }
 
-func connectSOCKS(w io.Writer, br *bufio.Reader, user *url.Userinfo, host Host, port uint16) error {
+func connectSOCKS(w io.Writer, br *bufio.Reader, user *url.Userinfo, host inet.Host, port uint16) error {
 	method := byte(socksNoAuth)
 	if user != nil {
 		method = socksPassword
@@ -176,12 +178,12 @@ func connectSOCKS(w io.Writer, br *bufio.Reader, user *url.Userinfo, host Host, 
 	}
 	request := []byte{socksVersion, socksConnect, 0}
 	switch {
-	case host.addr.Is4():
-		request = append(append(request, socksIPv4), host.addr.AsSlice()...)
-	case host.addr.Is6():
-		request = append(append(request, socksIPv6), host.addr.AsSlice()...)
+	case host.Addr().Is4():
+		request = append(append(request, socksIPv4), host.Addr().AsSlice()...)
+	case host.Addr().Is6():
+		request = append(append(request, socksIPv6), host.Addr().AsSlice()...)
 	default:
-		request = append(append(request, socksName, byte(len(host.name))), host.name...)
+		request = append(append(request, socksName, byte(len(host.Name()))), host.Name()...)
 	}
 	if _, err := w.Write(append(request, byte(port>>8), byte(port))); err != nil {
 		return err

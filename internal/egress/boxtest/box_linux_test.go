@@ -31,6 +31,7 @@ import (
 	"vogt/internal/execution/confine"
 	"vogt/internal/execution/confine/confinetest"
 	"vogt/internal/execution/confine/plan"
+	"vogt/internal/inet"
 )
 
 const (
@@ -233,7 +234,7 @@ func toSites(plain, secure uint16) func(context.Context, netip.AddrPort) (net.Co
 		case 443, 8443:
 			to = netip.AddrPortFrom(to.Addr(), secure)
 		}
-		return egress.SystemDial(ctx, to)
+		return inet.SystemDial(ctx, to)
 	}
 }
 

@@ -1,4 +1,4 @@
-package egress
+package inet
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // Host is a DNS name or an IP address in the one form that is compared, shown,
 // resolved and dialled: a name in lower-case ASCII without a final dot, or an
 // address without a zone. Two Hosts are the same host exactly if they are equal.
-// The zero value is no host, and no rule covers it.
+// The zero value is no host.
 type Host struct {
 	name string
 	addr netip.Addr
@@ -28,8 +28,14 @@ func (h Host) String() string {
 	return h.name
 }
 
-// bracketed returns the host as it stands before ":port".
-func (h Host) bracketed() string {
+// Name returns the name of a host that is no address, else "".
+func (h Host) Name() string { return h.name }
+
+// Addr returns the address of a host that is no name, else the zero value.
+func (h Host) Addr() netip.Addr { return h.addr }
+
+// Bracketed returns the host as it stands before ":port".
+func (h Host) Bracketed() string {
 	if h.addr.Is6() {
 		return "[" + h.String() + "]"
 	}
@@ -62,7 +68,7 @@ func ParseHost(text string) (Host, error) {
 		if err != nil {
 			return Host{}, errors.New("the host has a colon and is no IPv6 address")
 		}
-		return addrHost(addr)
+		return FromAddr(addr)
 	}
 	name, mapped, err := asciiName(text)
 	if err != nil {
@@ -74,7 +80,7 @@ func ParseHost(text string) (Host, error) {
 		if err != nil || mapped {
 			return Host{}, errors.New("the host is a number, or an IPv4 address in an unusual form; write four decimal numbers")
 		}
-		return addrHost(addr)
+		return FromAddr(addr)
 	}
 	if err := checkName(name); err != nil {
 		return Host{}, err
@@ -82,8 +88,8 @@ func ParseHost(text string) (Host, error) {
 	return Host{name: name}, nil
 }
 
-// addrHost returns the host of an address that a client or a rule names.
-func addrHost(addr netip.Addr) (Host, error) {
+// FromAddr returns the host of an address that a client or a rule names.
+func FromAddr(addr netip.Addr) (Host, error) {
 	switch {
 	case !addr.IsValid():
 		return Host{}, errors.New("the address is not valid")
@@ -157,9 +163,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// parseAuthority reads "host:port" or "[address]:port". Without a port it is
+// ParseAuthority reads "host:port" or "[address]:port". Without a port it is
 // defaultPort, unless that is 0.
-func parseAuthority(text string, defaultPort uint16) (Host, uint16, error) {
+func ParseAuthority(text string, defaultPort uint16) (Host, uint16, error) {
 	host, port := text, ""
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		var closed bool
@@ -180,12 +186,12 @@ func parseAuthority(text string, defaultPort uint16) (Host, uint16, error) {
 		}
 		return h, defaultPort, nil
 	}
-	number, err := parsePort(port[1:])
+	number, err := ParsePort(port[1:])
 	return h, number, err
 }
 
-// parsePort accepts one spelling of each number from 1 to 65535.
-func parsePort(text string) (uint16, error) {
+// ParsePort accepts one spelling of each number from 1 to 65535.
+func ParsePort(text string) (uint16, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || text[0] == '+' {
 		return 0, errors.New("the port is no number from 1 to 65535")

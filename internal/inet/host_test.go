@@ -1,6 +1,7 @@
-package egress
+package inet
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -125,16 +126,16 @@ func TestParseAuthority(t *testing.T) {
 		":443":                  "",
 		"":                      "",
 	} {
-		host, port, err := parseAuthority(text, 80)
+		host, port, err := ParseAuthority(text, 80)
 		got := ""
 		if err == nil {
-			got = host.String() + " " + portText(port)
+			got = fmt.Sprint(host, " ", port)
 		}
 		if got != want {
-			t.Errorf("parseAuthority(%q) = %q, %v; want %q", text, got, err, want)
+			t.Errorf("ParseAuthority(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
-	if _, _, err := parseAuthority("example.com", 0); err == nil {
+	if _, _, err := ParseAuthority("example.com", 0); err == nil {
 		t.Error("a missing port is accepted where none is the default")
 	}
 }
