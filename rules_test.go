@@ -50,6 +50,12 @@ func importRules() []importRule {
 			reason: "a door and the authority's fetches mean the same by a host and by a public address; what is done with it is theirs",
 		},
 		{
+			name: "what is fetched is not understood", from: []string{in + "fetch"},
+			only:   []string{"std", in + "inet"},
+			ban:    []string{"database/...", "os/..."},
+			reason: "the guard around addresses that strangers name is one small thing, the same for every document",
+		},
+		{
 			name: "vogt starts fast and cannot open the database", from: []string{"vogt/cmd/vogt"}, linked: true,
 			ban: []string{"database/sql/...", "modernc.org/...", "github.com/pressly/goose/...", "github.com/jackc/pgx/...",
 				in + "store/...", in + "authority/...", in + "httpapi/...", in + "pages/...", in + "assistant/...",
