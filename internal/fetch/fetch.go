@@ -99,7 +99,7 @@ const userAgent = "vogt"
 // Client gets documents. It may be used by several goroutines.
 type Client struct {
 	config  Config
-	origins []origin
+	origins []inet.Origin
 }
 
 // New returns a client, or what is wrong with one of the origins.
@@ -116,7 +116,7 @@ func New(config Config) (*Client, error) {
 		c.config.Own = inet.SystemAddresses
 	}
 	for _, text := range config.Origins {
-		o, err := parseOrigin(text)
+		o, err := inet.ParseOrigin(text)
 		if err != nil {
 			return nil, err
 		}
@@ -140,16 +140,16 @@ type Document struct {
 
 // Get gets a document. Errors are of type *Error.
 func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
-	to, err := parse(r.URL)
+	to, err := inet.ParseURL(r.URL)
 	if err != nil {
 		return Document{}, &Error{Kind: BadAddress, URL: r.URL, Err: err}
 	}
-	if err := c.permitted(to.origin); err != nil {
+	if err := c.permitted(to.Origin); err != nil {
 		return Document{}, &Error{Kind: Forbidden, URL: to.String(), Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Limits.Time)
 	defer cancel()
-	addrs, err := c.resolve(ctx, to.origin)
+	addrs, err := c.resolve(ctx, to.Origin)
 	if err != nil {
 		return Document{}, inTime(ctx, to, err)
 	}
@@ -177,26 +177,26 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 }
 
 // permitted says why an origin may not be named, or nil.
-func (c *Client) permitted(o origin) error {
+func (c *Client) permitted(o inet.Origin) error {
 	switch {
 	case slices.Contains(c.origins, o):
 		return nil
-	case o.scheme != "https":
+	case o.Scheme != "https":
 		return errors.New("only https is fetched")
-	case o.port != 443:
-		return fmt.Errorf("only port 443 is fetched from, not %d", o.port)
-	case o.host.Addr().IsValid():
+	case o.Port != 443:
+		return fmt.Errorf("only port 443 is fetched from, not %d", o.Port)
+	case o.Host.Addr().IsValid():
 		return errors.New("it names an address instead of a host")
 	}
 	return nil
 }
 
 // resolve returns the addresses to connect to, all of which were checked.
-func (c *Client) resolve(ctx context.Context, o origin) ([]netip.AddrPort, error) {
-	addrs := []netip.Addr{o.host.Addr()}
+func (c *Client) resolve(ctx context.Context, o inet.Origin) ([]netip.AddrPort, error) {
+	addrs := []netip.Addr{o.Host.Addr()}
 	if !addrs[0].IsValid() {
 		var err error
-		if addrs, err = c.config.Resolve(ctx, o.host.Name()); err != nil {
+		if addrs, err = c.config.Resolve(ctx, o.Host.Name()); err != nil {
 			return nil, &Error{Kind: Unresolved, URL: o.String(), Err: err}
 		}
 	}
@@ -216,23 +216,23 @@ func (c *Client) resolve(ctx context.Context, o origin) ([]netip.AddrPort, error
 		if !c.reaches(o, class) {
 			return nil, &Error{Kind: Forbidden, URL: o.String(), Class: class, Err: fmt.Errorf("it leads to %s, a %s address", addr, class)}
 		}
-		to = append(to, netip.AddrPortFrom(addr, o.port))
+		to = append(to, netip.AddrPortFrom(addr, o.Port))
 	}
 	return to[:min(len(to), maxAddresses)], nil
 }
 
 // reaches reports whether an origin may lie at an address of the class.
-func (c *Client) reaches(o origin, class inet.Class) bool {
+func (c *Client) reaches(o inet.Origin, class inet.Class) bool {
 	named := slices.Contains(c.origins, o)
 	switch class {
 	case inet.Public:
-		return o.scheme == "https"
+		return o.Scheme == "https"
 	case inet.Loopback:
 		return named
 	case inet.Own:
-		return named && o.scheme == "https"
+		return named && o.Scheme == "https"
 	case inet.Private, inet.Shared, inet.UniqueLocal:
-		return (named || c.config.Private) && o.scheme == "https"
+		return (named || c.config.Private) && o.Scheme == "https"
 	case inet.Unknown, inet.Benchmark, inet.Documentation, inet.LinkLocal, inet.Metadata, inet.Resolver,
 		inet.Multicast, inet.Unspecified, inet.Transition, inet.Mapped, inet.Reserved:
 		return false
@@ -271,7 +271,7 @@ func (c *Client) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error
 }
 
 // send makes one request. It follows nothing.
-func send(ctx context.Context, transport *http.Transport, to place, types []string) (*http.Response, error) {
+func send(ctx context.Context, transport *http.Transport, to inet.URL, types []string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return nil, &Error{Kind: BadAddress, URL: to.String(), Err: err}
@@ -294,34 +294,34 @@ func redirects(status int) bool {
 }
 
 // follow returns where a redirect leads, if that is in the same origin.
-func follow(answer *http.Response, from place) (place, error) {
+func follow(answer *http.Response, from inet.URL) (inet.URL, error) {
 	location := answer.Header.Get("Location")
 	switch {
 	case location == "" || len(answer.Header.Values("Location")) != 1:
-		return place{}, errors.New("it does not say where to")
+		return inet.URL{}, errors.New("it does not say where to")
 	case strings.Contains(location, `\`): // some readers take it for a slash
-		return place{}, errors.New("it leads to no address")
+		return inet.URL{}, errors.New("it leads to no address")
 	}
 	base, err := url.Parse(from.String())
 	if err != nil {
-		return place{}, err
+		return inet.URL{}, err
 	}
 	ref, err := url.Parse(location)
 	if err != nil {
-		return place{}, errors.New("it leads to no address")
+		return inet.URL{}, errors.New("it leads to no address")
 	}
-	next, err := parse(base.ResolveReference(ref).String())
+	next, err := inet.ParseURL(base.ResolveReference(ref).String())
 	if err != nil {
-		return place{}, err
+		return inet.URL{}, err
 	}
-	if next.origin != from.origin {
-		return place{}, fmt.Errorf("it leads to another place, %s", next.origin)
+	if next.Origin != from.Origin {
+		return inet.URL{}, fmt.Errorf("it leads to another place, %s", next.Origin)
 	}
 	return next, nil
 }
 
 // read checks an answer and reads its body, which it closes.
-func (c *Client) read(answer *http.Response, from place, types []string) (Document, error) {
+func (c *Client) read(answer *http.Response, from inet.URL, types []string) (Document, error) {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return Document{}, &Error{Kind: Status, URL: from.String(), Status: answer.StatusCode, Err: fmt.Errorf("it answers with status %d", answer.StatusCode)}
@@ -363,7 +363,7 @@ func typeOf(header http.Header, types []string) (string, error) {
 }
 
 // inTime says that an error is the end of the time, if it is.
-func inTime(ctx context.Context, at place, err error) error {
+func inTime(ctx context.Context, at inet.URL, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &Error{Kind: TooSlow, URL: at.String(), Err: err}
 	}
