@@ -56,6 +56,12 @@ func importRules() []importRule {
 			reason: "the guard around addresses that strangers name is one small thing, the same for every document",
 		},
 		{
+			name: "what domains say is not what is decided", from: []string{in + "ddisa"},
+			only:   []string{"std", in + "inet", in + "fetch"},
+			ban:    []string{"database/...", "os/...", "net/http/cookiejar"},
+			reason: "client and authority read records alike, and each draws its own conclusions; no variable of the environment puts a record in the DNS's place",
+		},
+		{
 			name: "vogt starts fast and cannot open the database", from: []string{"vogt/cmd/vogt"}, linked: true,
 			ban: []string{"database/sql/...", "modernc.org/...", "github.com/pressly/goose/...", "github.com/jackc/pgx/...",
 				in + "store/...", in + "authority/...", in + "httpapi/...", in + "pages/...", in + "assistant/...",
