@@ -91,6 +91,7 @@ func TestNative(t *testing.T) {
 		"_ddisa.split.example.":         {{"v=ddisa1 idp=https://", "id.example.com"}},
 		"_ddisa.two.example.":           {{"v=ddisa1"}, {"idp=https://id.example.com"}}, // two records are not one
 		"_ddisa.empty.example.":         nil,
+		"_ddisa.plain.example.":         {{"v=ddisa1 idp=http://127.0.0.1:8648"}},
 		"_ddisa.xn--bcher-kva.example.": {{"v=ddisa1 idp=https://b.example"}},
 	})
 	resolver, err := NewResolver(ResolverConfig{Native: func(ctx context.Context, name string) ([]string, error) { return r.LookupTXT(ctx, name+".") }})
@@ -99,7 +100,7 @@ func TestNative(t *testing.T) {
 	}
 	for domain, want := range map[string]string{
 		"example.com": "https://id.example.com", "EXAMPLE.com.": "https://id.example.com", "long.example": long[len("v=ddisa1 idp="):], "split.example": "https://id.example.com",
-		"two.example": "", "empty.example": "", "nosuch.example": "", "b\u00fccher.example": "https://b.example",
+		"two.example": "", "empty.example": "", "plain.example": "", "nosuch.example": "", "b\u00fccher.example": "https://b.example",
 	} {
 		a, err := resolver.Lookup(t.Context(), mustDomain(t, domain))
 		if err != nil || a.Record.IdP != want || a.Found != (want != "") || a.Source != FromDNS {
