@@ -21,6 +21,7 @@ const (
 	Bearer          // a login token
 	Page            // a signed-in page's cookie
 	Management
+	Administrator // a person with the role, signed in at the pages; see [Authority.AsAdministrator]
 )
 
 // Actor is who calls. Checks take it as a value; the zero value is anonymous

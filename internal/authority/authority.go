@@ -48,6 +48,8 @@ type Config struct {
 	SessionTTL       time.Duration
 	KeyLife          time.Duration // of a signing key before it is rotated
 	Dormancy         time.Duration // of keys that did not come from the person
+	Admins           []string      // people who have the admin role by configuration
+	SelfRegistration bool          // whoever can be reached by mail may make an account
 	Limits           Limits
 }
 
@@ -84,6 +86,8 @@ type Deps struct {
 	// Announce, if set, tells a person of something that others did to the
 	// account, such as adding a key. It must not block.
 	Announce func(email, text string)
+	// Mail, if set, sends a letter. It must not block.
+	Mail func(Letter)
 	// Checkpointed, if set, is given the signed head of the log about once a
 	// second while it grows, to be kept where a restored copy of the database
 	// does not reach.
@@ -99,6 +103,8 @@ type Authority struct {
 	log      *slog.Logger
 	pending  func(grant.Grant)
 	announce func(email, text string)
+	mail     func(Letter)
+	errands  chan errand
 	keep     func(string)
 	passkeys *passkey.RelyingParty
 	hub      *hub
@@ -137,7 +143,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	a := &Authority{
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
 		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(),
-		reader: deps.Reader,
+		reader: deps.Reader, mail: deps.Mail, errands: make(chan errand, maxErrands),
 	}
 	if a.reader == nil {
 		a.reader = reading.New(catalog.New())
@@ -180,7 +186,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var kept string
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		select {
 		case <-ctx.Done():
 			// What was acknowledged until now is what a restored copy must
@@ -189,6 +195,9 @@ func (a *Authority) Run(ctx context.Context) error {
 				a.log.Warn("the last checkpoint could not be kept", "err", err)
 			}
 			return ctx.Err()
+		case e := <-a.errands:
+			a.runErrand(ctx, e)
+			continue
 		case <-tick.C:
 		}
 		err := a.expire(ctx)
@@ -198,6 +207,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		if err == nil && n%60 == 0 {
 			err = a.tidy(ctx)
 		}
+		n++
 		if err != nil && ctx.Err() == nil {
 			a.log.Error("housekeeping failed; it is tried again", "err", err)
 		}

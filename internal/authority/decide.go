@@ -180,7 +180,7 @@ func (t *txn) still(by Actor, p proven) error {
 	if err != nil || !usable(person) || person.Generation != by.Principal.Generation {
 		return errUnauthenticated().caused(err)
 	}
-	if by.Means == Page {
+	if by.Means == Page || by.Means == Administrator {
 		if _, err := store.SessionByID(t, by.Session.ID); err != nil {
 			return errUnauthenticated().caused(err)
 		}
@@ -200,6 +200,10 @@ func (t *txn) still(by Actor, p proven) error {
 	if p.passkeyID != "" {
 		if k, err := store.PasskeyByID(t, p.passkeyID); err != nil || k.Email != person.Email {
 			return errUnauthenticated().caused(err)
+		}
+		// Whoever holds a passkey needs no recovery, and did not ask for one.
+		if err := t.cancelRecovery(person.Email, person.Email); err != nil {
+			return err
 		}
 		return store.UsePasskey(t, p.passkeyID, p.after, int64(t.now))
 	}

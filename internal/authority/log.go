@@ -322,6 +322,9 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 		if err := store.PauseAllStanding(t, "the data was restored from an older copy"); err != nil {
 			return err
 		}
+		if err := store.CancelAllRecoveries(t, "restore"); err != nil {
+			return err
+		}
 	}
 	_, err = store.DeleteAllTokens(t)
 	return err

@@ -116,8 +116,14 @@ func (t *txn) issue(p store.Principal, keyID, means string) (api.Login, error) {
 		return api.Login{}, errBadLogin().caused(err)
 	}
 	if keyID != "" {
-		if k, err := store.KeyByID(t, keyID); err != nil || k.Email != p.Email {
+		k, err := store.KeyByID(t, keyID)
+		if err != nil || k.Email != p.Email {
 			return api.Login{}, errBadLogin().caused(err)
+		}
+		if !k.Weak {
+			if err := t.cancelRecovery(p.Email, p.Email); err != nil {
+				return api.Login{}, err
+			}
 		}
 	}
 	jti, err := a.newID()

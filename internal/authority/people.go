@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,6 +133,7 @@ type newKey struct {
 	sshkey.Public
 	name         string // "" takes the key's comment
 	source       string
+	by           string // who added it, where that is not the source
 	dormantUntil int64
 	weak         bool
 }
@@ -150,7 +152,7 @@ func (t *txn) addKey(email string, key newKey) error {
 		return err
 	}
 	_, err := t.record(recordTrust, "", email, trustRecord{
-		Operation: "key.added", By: key.source, Subject: email, DormantUntil: key.dormantUntil,
+		Operation: "key.added", By: cmp.Or(key.by, key.source), Subject: email, DormantUntil: key.dormantUntil,
 		Params: map[string]string{"key_id": k.ID, "fingerprint": key.Fingerprint()},
 	})
 	return err
@@ -253,7 +255,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 	var p store.Principal
 	var safe store.Standing
 	bad := func(err error) (store.Principal, api.Standing, error) { return p, api.Standing{}, err }
-	if by.Means != Management {
+	if !by.manages() {
 		return bad(errManagement())
 	}
 	if err := checkEmail(u.Email); err != nil {
@@ -281,6 +283,9 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 	p = store.Principal{Email: u.Email, Kind: u.Kind, Name: u.Name, Owner: u.Owner, Approver: u.Approver, Active: true}
 	var added store.Key
 	err := a.update(ctx, func(t *txn) error {
+		if err := t.manages(by); err != nil {
+			return err
+		}
 		p.Created = int64(t.now)
 		var owner store.Principal
 		for _, person := range uniq(u.Owner, u.Approver) {
@@ -319,7 +324,7 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 		if err != nil {
 			return problem(400, "The key cannot be used", err.Error(), "")
 		}
-		added, err = t.manageKey(p, "", key)
+		added, err = t.manageKey(by, p, "", key)
 		return err
 	})
 	if err != nil {
@@ -330,12 +335,13 @@ func (a *Authority) ManageUser(ctx context.Context, by Actor, u ManagedUser) (st
 }
 
 func errManagement() *Error {
-	return problem(403, "This needs the management token", "", "Set VOGT_MANAGEMENT_TOKEN for the authority and send it as bearer.").kind("forbidden")
+	return problem(403, "This needs the management token or the admin role", "",
+		"Set VOGT_MANAGEMENT_TOKEN for the authority and send it as bearer, or sign in at the pages as an administrator.").kind("forbidden")
 }
 
 // ManageKey adds a key by the management token, see txn.manageKey.
 func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, publicKey string) (store.Key, error) {
-	if by.Means != Management {
+	if !by.manages() {
 		return store.Key{}, errManagement()
 	}
 	key, err := sshkey.ParsePublic(publicKey)
@@ -353,6 +359,9 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 	email = lower(email)
 	var out store.Key
 	err = a.update(ctx, func(t *txn) error {
+		if err := t.manages(by); err != nil {
+			return err
+		}
 		p, err := store.PrincipalByEmail(t, email)
 		if errors.Is(err, store.ErrNotFound) {
 			local, _, _ := strings.Cut(email, "@")
@@ -365,7 +374,7 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 		if !usable(p) {
 			return inactive(email)
 		}
-		out, err = t.manageKey(p, name, key)
+		out, err = t.manageKey(by, p, name, key)
 		return err
 	})
 	if err == nil {
@@ -379,7 +388,7 @@ func (a *Authority) ManageKey(ctx context.Context, by Actor, email, name, public
 // only: management alone never gains a decision, also not by removing a person
 // and enrolling the address anew. Whom it has to give a new start gets a new
 // address.
-func (t *txn) manageKey(p store.Principal, name string, key sshkey.Public) (store.Key, error) {
+func (t *txn) manageKey(by Actor, p store.Principal, name string, key sshkey.Public) (store.Key, error) {
 	keys, err := store.Keys(t, p.Email)
 	if err != nil {
 		return store.Key{}, err
@@ -388,15 +397,20 @@ func (t *txn) manageKey(p store.Principal, name string, key sshkey.Public) (stor
 	if err != nil {
 		return store.Key{}, err
 	}
-	n := newKey{Public: key, name: name, source: sourceManagement}
-	// An account that was used had a key, also if it has none now.
-	if len(keys)+len(passkeys) > 0 || p.LastLogin != 0 || p.Kind == kindPerson && p.Generation > 1 {
+	n := newKey{Public: key, name: name, source: sourceManagement, by: by.Name()}
+	if len(keys)+len(passkeys) > 0 || wasUsed(p) {
 		n.weak, n.dormantUntil = true, int64(t.now)+t.a.cfg.Dormancy.Milliseconds()
 	}
 	if err := t.addKey(p.Email, n); err != nil {
 		return store.Key{}, err
 	}
 	return store.KeyByID(t, string(key.ID()))
+}
+
+// wasUsed reports whether the account was ever somebody's: it had a key then,
+// also if it has none now.
+func wasUsed(p store.Principal) bool {
+	return p.LastLogin != 0 || p.Kind == kindPerson && p.Generation > 1
 }
 
 // announceKey tells a person of a key that others added to the account.
@@ -489,8 +503,8 @@ func (t *txn) keepDecider(email string) error {
 // mayNarrow reports whether the actor may take something away from email: its
 // own, its agents', or anything by management.
 func (t *txn) mayNarrow(by Actor, email string) error {
-	if by.Means == Management {
-		return nil
+	if by.manages() {
+		return t.manages(by)
 	}
 	if !by.Person() || by.Means == Page && !by.Proven {
 		return problem(403, "Only a signed-in person may do this", "", "").kind("forbidden")
@@ -528,10 +542,13 @@ func (a *Authority) Deactivate(ctx context.Context, by Actor, email string) erro
 // Activate is management's: a person's own way is a change of trust.
 func (a *Authority) Activate(ctx context.Context, by Actor, email string) error {
 	email = lower(email)
-	if by.Means != Management {
+	if !by.manages() {
 		return errManagement()
 	}
 	return a.update(ctx, func(t *txn) error {
+		if err := t.manages(by); err != nil {
+			return err
+		}
 		if err := store.SetActive(t, email, true); err != nil {
 			return err
 		}
@@ -676,7 +693,7 @@ func (a *Authority) Panic(ctx context.Context, by Actor, reason string) (api.Pan
 func (a *Authority) People(ctx context.Context, by Actor) ([]store.Principal, error) {
 	owner := by.Principal.Email
 	switch {
-	case by.Means == Management:
+	case by.manages():
 		owner = ""
 	case !by.Person():
 		return nil, errUnauthenticated()
@@ -701,12 +718,12 @@ type Account struct {
 // Account reads one principal: oneself, one's agent, or anybody by management.
 func (a *Authority) Account(ctx context.Context, by Actor, email string) (out Account, err error) {
 	email = lower(email)
-	if !by.Known() && by.Means != Management {
+	if !by.Known() && !by.manages() {
 		return out, errUnauthenticated()
 	}
 	err = a.view(ctx, func(tx store.Tx) error {
 		p, err := store.PrincipalByEmail(tx, email)
-		if err != nil || p.Removed || by.Means != Management && p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
+		if err != nil || p.Removed || !by.manages() && p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
 			return problem(404, "There is no such principal", "", "").caused(err)
 		}
 		out.Principal = p

@@ -17,6 +17,7 @@ import (
 
 	"crypto/sha256"
 
+	"vogt/internal/grant"
 	"vogt/internal/passkey"
 	"vogt/internal/store"
 )
@@ -217,6 +218,9 @@ type registration struct {
 	Email   string `json:"email"`
 	Name    string `json:"name"`
 	Session []byte `json:"session"`
+	// What the passkey is owed to, where that is spent only when it is made.
+	Link     string `json:"link,omitempty"`     // hash of a stored link
+	Recovery string `json:"recovery,omitempty"` // id
 }
 
 func (a *Authority) user(email, name string) passkey.User {
@@ -227,15 +231,19 @@ func (a *Authority) user(email, name string) passkey.User {
 }
 
 func (a *Authority) beginRegistration(purpose, email, name string, have []passkey.Credential) ([]byte, string, error) {
-	options, session, err := a.passkeys.BeginRegistration(a.user(email, name), have)
+	return a.register(purpose, registration{Email: email, Name: name}, have)
+}
+
+func (a *Authority) register(purpose string, reg registration, have []passkey.Credential) (options []byte, id string, err error) {
+	options, reg.Session, err = a.passkeys.BeginRegistration(a.user(reg.Email, reg.Name), have)
 	if err != nil {
 		return nil, "", err
 	}
-	data, err := json.Marshal(registration{Email: email, Name: name, Session: session})
+	data, err := json.Marshal(reg)
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := a.startCeremony(purpose, email, data, passkey.Timeout)
+	id, err = a.startCeremony(purpose, reg.Email, data, passkey.Timeout)
 	return options, id, err
 }
 
@@ -319,6 +327,11 @@ func (a *Authority) SetupVerify(ctx context.Context, in SetupAnswer) (cookie str
 func passkeyID(id []byte) string { return base64.RawURLEncoding.EncodeToString(id) }
 
 func (t *txn) addPasskey(email string, cred passkey.Credential) error {
+	return t.addNamedPasskey(email, "", cred)
+}
+
+// addNamedPasskey is addPasskey with what the person calls it, or "".
+func (t *txn) addNamedPasskey(email, name string, cred passkey.Credential) error {
 	b, err := json.Marshal(cred)
 	if err != nil {
 		return err
@@ -327,7 +340,10 @@ func (t *txn) addPasskey(email string, cred passkey.Credential) error {
 	if err != nil {
 		return err
 	}
-	id, name := passkeyID(cred.ID), passkeyName(have, t.now.Time())
+	id := passkeyID(cred.ID)
+	if name == "" {
+		name = passkeyName(have, t.now.Time())
+	}
 	err = store.InsertPasskey(t, store.Passkey{ID: id, Email: email, Name: name, Credential: string(b), Created: int64(t.now)})
 	if errors.Is(err, store.ErrConflict) {
 		return problem(409, "This passkey is registered already", "", "")
@@ -359,6 +375,12 @@ func (t *txn) signIn(email string, proofKey []byte, agent, means string) (cookie
 	if len(proofKey) == 0 || len(proofKey) > 512 {
 		return "", problem(400, "The page's key is missing", "", "Use a browser with WebCrypto and IndexedDB, not in a private window that blocks them.")
 	}
+	return t.openSession(email, proofKey, agent, means)
+}
+
+// openSession is signIn also without a key: such a session reads and never
+// decides.
+func (t *txn) openSession(email string, proofKey []byte, agent, means string) (cookie string, err error) {
 	if cookie, err = t.a.randomHex(32); err != nil {
 		return "", err
 	}
@@ -389,6 +411,12 @@ func (a *Authority) PasskeyLoginOptions() (options []byte, ceremonyID string, er
 // PasskeyLogin finishes it and signs the page in. Whoever logs in with a
 // passkey also cancels keys that others had added and that still lie dormant.
 func (a *Authority) PasskeyLogin(ctx context.Context, ceremonyID string, response, proofKey []byte, agent string) (cookie string, err error) {
+	return a.passkeyLogin(ctx, ceremonyID, response, func(t *txn, email string) (string, error) {
+		return t.signIn(email, proofKey, agent, "passkey")
+	})
+}
+
+func (a *Authority) passkeyLogin(ctx context.Context, ceremonyID string, response []byte, signIn func(*txn, string) (string, error)) (cookie string, err error) {
 	c, ok := a.once.take(ceremonyID, purposePasskey, a.clock())
 	if !ok {
 		return "", errCeremonyOver()
@@ -436,7 +464,10 @@ func (a *Authority) PasskeyLogin(ctx context.Context, ceremonyID string, respons
 				return err
 			}
 		}
-		cookie, err = t.signIn(person.Email, proofKey, agent, "passkey")
+		if err := t.cancelRecovery(person.Email, person.Email); err != nil {
+			return err
+		}
+		cookie, err = signIn(t, person.Email)
 		return err
 	})
 	return cookie, err
@@ -468,7 +499,8 @@ func (a *Authority) startRegistration(email string) (string, error) {
 func (a *Authority) RegisterLink(ctx context.Context, link string) (person store.Principal, ends time.Time, err error) {
 	c, ok := a.once.look(link, purposeLink, a.clock())
 	if !ok {
-		return person, ends, a.linkOver(link)
+		l, err := a.storedLink(ctx, link)
+		return store.Principal{Email: l.Email, Kind: kindPerson, Name: l.Name}, grant.Millis(l.Expires).Time(), err
 	}
 	person, err = a.registrant(ctx, c.subject)
 	return person, c.ends, err
@@ -500,7 +532,13 @@ func (a *Authority) registrant(ctx context.Context, email string) (person store.
 func (a *Authority) RegisterOptions(ctx context.Context, link string) (options []byte, ceremonyID string, err error) {
 	c, ok := a.once.take(link, purposeLink, a.clock())
 	if !ok {
-		return nil, "", a.linkOver(link)
+		// A stored link came by mail, perhaps: it is spent when the passkey is made,
+		// so that a dialogue that was cancelled costs nothing.
+		l, err := a.storedLink(ctx, link)
+		if err != nil {
+			return nil, "", err
+		}
+		return a.register(purposeRegister, registration{Email: l.Email, Name: l.Name, Link: l.Hash}, nil)
 	}
 	a.once.start(link, ceremony{purpose: purposeSpent, ends: c.ends})
 	person, err := a.registrant(ctx, c.subject)
@@ -516,22 +554,36 @@ func (a *Authority) RegisterOptions(ctx context.Context, link string) (options [
 
 // RegisterVerify adds the passkey and signs the page in.
 func (a *Authority) RegisterVerify(ctx context.Context, ceremonyID string, response, proofKey []byte, agent string) (cookie string, err error) {
-	reg, cred, err := a.finishRegistration(purposeRegister, ceremonyID, response)
-	if err != nil {
-		return "", err
-	}
-	err = a.update(ctx, func(t *txn) error {
-		p, err := store.PrincipalByEmail(t, reg.Email)
-		if err != nil || !usable(p) {
-			return inactive(reg.Email).caused(err)
-		}
-		if err := t.addPasskey(reg.Email, cred); err != nil {
-			return err
-		}
-		cookie, err = t.signIn(reg.Email, proofKey, agent, "passkey")
+	_, _, err = a.finishRegister(ctx, ceremonyID, "", response, func(t *txn, email string) (err error) {
+		cookie, err = t.signIn(email, proofKey, agent, "passkey")
 		return err
 	})
 	return cookie, err
+}
+
+// finishRegister adds the passkey that a link led to and lets then go on in the
+// same transaction. device is what the passkey is to be called, or "".
+func (a *Authority) finishRegister(ctx context.Context, ceremonyID, device string, response []byte, then func(*txn, string) error) (person store.Principal, credential string, err error) {
+	reg, cred, err := a.finishRegistration(purposeRegister, ceremonyID, response)
+	if err != nil {
+		return person, "", err
+	}
+	err = a.update(ctx, func(t *txn) error {
+		if reg.Link != "" {
+			if err := t.spendLink(reg.Link); err != nil {
+				return err
+			}
+		}
+		var err error
+		if person, err = store.PrincipalByEmail(t, reg.Email); err != nil || !usable(person) {
+			return inactive(reg.Email).caused(err)
+		}
+		if err := t.addNamedPasskey(reg.Email, device, cred); err != nil {
+			return err
+		}
+		return then(t, reg.Email)
+	})
+	return person, passkeyID(cred.ID), err
 }
 
 // RemovePasskey deletes one passkey of the person, but not the last thing
@@ -542,15 +594,19 @@ func (a *Authority) RemovePasskey(ctx context.Context, by Actor, id string) erro
 		if err := t.mayNarrow(by, email); err != nil {
 			return err
 		}
-		if err := t.keepWay(email, id); err != nil {
-			return err
-		}
-		if err := store.DeletePasskey(t, email, id); errors.Is(err, store.ErrConflict) {
-			return problem(404, "There is no such passkey", "", "")
-		} else if err != nil {
-			return err
-		}
-		_, err := t.record(recordTrust, "", email, trustRecord{Operation: "passkey.removed", By: by.Name(), Subject: email, Params: map[string]string{"id": id}})
-		return err
+		return t.removePasskey(by, email, id)
 	})
+}
+
+func (t *txn) removePasskey(by Actor, email, id string) error {
+	if err := t.keepWay(email, id); err != nil {
+		return err
+	}
+	if err := store.DeletePasskey(t, email, id); errors.Is(err, store.ErrConflict) {
+		return problem(404, "There is no such passkey", "", "")
+	} else if err != nil {
+		return err
+	}
+	_, err := t.record(recordTrust, "", email, trustRecord{Operation: "passkey.removed", By: by.Name(), Subject: email, Params: map[string]string{"id": id}})
+	return err
 }

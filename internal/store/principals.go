@@ -166,7 +166,7 @@ func RemovePrincipal(tx Tx, email string) error {
 			return err
 		}
 	}
-	return nil
+	return DropAccount(tx, email)
 }
 
 // TouchLogin records the time of a login.
@@ -424,6 +424,8 @@ func Sweep(tx Tx, now int64) error {
 	if _, err := tx.Exec(`DELETE FROM standing_uses WHERE at <= ?1`, now-day); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`DELETE FROM trust_requests WHERE expires <= ?1`, now-day)
-	return err
+	if _, err := tx.Exec(`DELETE FROM trust_requests WHERE expires <= ?1`, now-day); err != nil {
+		return err
+	}
+	return sweepAccounts(tx, now)
 }
