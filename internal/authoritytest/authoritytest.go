@@ -73,6 +73,8 @@ type options struct {
 	config []func(*authority.Config)
 	pages  func(*authority.Authority) http.Handler
 	ask    func(grant.Grant)
+	deps   []func(*authority.Deps)
+	api    []func(*httpapi.Config)
 	run    bool
 }
 
@@ -94,6 +96,18 @@ func WithBearer(highest detail.Risk) Option {
 // WithPages serves what pages returns on the pages' host.
 func WithPages(pages func(*authority.Authority) http.Handler) Option {
 	return func(o *options) { o.pages = pages }
+}
+
+// WithDeps changes the authority's surroundings before it starts.
+func WithDeps(change func(*authority.Deps)) Option {
+	return func(o *options) { o.deps = append(o.deps, change) }
+}
+
+// WithAPI changes the configuration of the interface before it starts. The
+// default is the documented one, except that calls are not counted, because the
+// clock stands still, and that [Click] takes the place of a page's signature.
+func WithAPI(change func(*httpapi.Config)) Option {
+	return func(o *options) { o.api = append(o.api, change) }
 }
 
 // WithPending is told of every request that waits for a person.
@@ -174,7 +188,11 @@ func (s *Server) open() {
 	for _, change := range s.opts.config {
 		change(&cfg)
 	}
-	a, err := authority.New(ctx, cfg, authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask})
+	deps := authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask}
+	for _, change := range s.opts.deps {
+		change(&deps)
+	}
+	a, err := authority.New(ctx, cfg, deps)
 	if err != nil {
 		s.T.Fatal(errors.Join(err, db.Close()))
 	}
@@ -183,8 +201,14 @@ func (s *Server) open() {
 		bearer = cfg.Bearer.String()
 	}
 	c := httpapi.Config{Authority: a, Management: ManagementToken, Version: "test", Bearer: bearer, Log: slog.New(slog.DiscardHandler)}
+	const many = 1e9
+	c.Rates = httpapi.Rates{Strict: many, Strangers: many, Logins: many, Management: many, Principal: many, Local: 1}
+	c.Click = verifyClick
 	if s.opts.pages != nil {
 		c.Pages = s.opts.pages(a)
+	}
+	for _, change := range s.opts.api {
+		change(&c)
 	}
 	h, err := httpapi.New(c)
 	if err != nil {

@@ -73,11 +73,12 @@ func TestOtherHosts(t *testing.T) {
 	p := port(s)
 	get := func(host string) authoritytest.Answer { return owner.Do("GET", "/api/me", nil, "Host", host) }
 	get("127.0.0.1:" + p).Want(200)
-	if a := get("vogt.localhost:" + p); string(a.Body) != "the pages" {
-		t.Errorf("the pages' host: %d %s", a.Status, a.Body)
-	}
-	if a := get("VOGT.localhost:" + p); string(a.Body) != "the pages" {
-		t.Errorf("a host's case does not matter: %d %s", a.Status, a.Body)
+	for _, name := range []string{"vogt.localhost:", "VOGT.localhost:"} {
+		if a := owner.Do("GET", "/account", nil, "Host", name+p); string(a.Body) != "the pages" {
+			t.Errorf("the pages' host as %s: %d %s", name, a.Status, a.Body)
+		}
+		// There a login says nothing.
+		get(name + p).Problem(403)
 	}
 	for _, h := range []string{
 		"evil.example", "evil.example:" + p, "rebound.127.0.0.1.nip.io:" + p, "localhost:" + p, "localhost", "127.0.0.1", "127.0.0.1:1",

@@ -20,6 +20,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"vogt/internal/api"
@@ -34,6 +35,17 @@ type Config struct {
 	Version    string
 	Bearer     string // the bearer_decisions switch, as written
 	Log        *slog.Logger
+	// Click verifies the proof of a click, see pages.VerifyCall. Without it no
+	// page changes anything here.
+	Click func(key []byte, call Click, now time.Time) error
+	// Proxies are the addresses that are believed when they name the client.
+	Proxies Proxies
+	// Rates bound the calls by address and by principal; the zero value is
+	// DefaultRates.
+	Rates Rates
+	// Origins are those of foreign pages that may call the interface with a bearer.
+	Origins []string
+	Push    Push
 }
 
 type server struct {
@@ -43,7 +55,9 @@ type server struct {
 	discovery                 []byte
 	calls                     *calls
 	bodies                    *bodies
+	rates                     *rates
 	mux                       *http.ServeMux
+	pagesMux                  *http.ServeMux // what signed-in pages may call
 }
 
 // New returns the handler of the authority's one listening socket. It answers
@@ -60,8 +74,8 @@ func New(c Config) (http.Handler, error) {
 	}
 	s := &server{
 		Config: c, issuerHost: issuer.Host, pagesHost: pages.Host,
-		issuerOrigin: cfg.Issuer, pagesOrigin: cfg.PagesOrigin, mux: http.NewServeMux(),
-		calls: newCalls(), bodies: newBodies(),
+		issuerOrigin: cfg.Issuer, pagesOrigin: cfg.PagesOrigin, mux: http.NewServeMux(), pagesMux: http.NewServeMux(),
+		calls: newCalls(), bodies: newBodies(), rates: newRates(c.Rates),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
@@ -80,8 +94,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	if strings.HasPrefix(s.issuerOrigin, "https:") {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	switch {
 	case strings.EqualFold(r.Host, s.pagesHost) && s.Pages != nil:
+		if !s.admit(w, r) {
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			s.servePagesAPI(w, r)
+			return
+		}
 		s.markPages(r)
 		s.Pages.ServeHTTP(w, r)
 	case strings.EqualFold(r.Host, s.issuerHost):
@@ -98,17 +122,9 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	wellKnown := strings.HasPrefix(r.URL.Path, "/.well-known/")
-	if origin := r.Header.Get("Origin"); origin != "" && origin != s.issuerOrigin && !wellKnown {
-		writeProblem(w, &authority.Error{
-			Status: http.StatusForbidden, Title: "Pages of other origins may not call this interface",
-			Detail: "Programs call it without an Origin header.",
-		})
+	h.Set("X-Frame-Options", "DENY")
+	if !s.crossOrigin(w, r) || !s.admit(w, r) {
 		return
-	}
-	if wellKnown {
-		h.Set("Access-Control-Allow-Origin", "*")
-		h.Set("Cache-Control", "public, max-age=3600")
 	}
 	s.mux.ServeHTTP(w, r)
 }
@@ -132,6 +148,8 @@ type call struct {
 	s     *server
 	actor authority.Actor
 	ends  []func() // run when the call ends
+	raw   []byte   // the body, where it was read already
+	read  bool
 }
 
 type handler func(c *call) error
@@ -178,20 +196,23 @@ func (c *call) authenticate() error {
 	if actor, ok := authority.AuthenticateManagement(raw, c.s.Management); ok {
 		c.actor = actor
 		markKnown(c.Request)
-		return nil
+		return c.s.admitPrincipal(c)
 	}
 	if strings.HasPrefix(c.URL.Path, "/api/admin/") {
-		return &authority.Error{Status: 403, Kind: "forbidden", Title: "Invalid management token"}
+		return c.s.failedBearer(c.Request, &authority.Error{Status: 403, Kind: "forbidden", Title: "Invalid management token"})
 	}
 	if err := c.noteCheckpoint(); err != nil {
 		return err
 	}
 	actor, err := c.s.Authority.Authenticate(c.Context(), raw)
 	if err != nil {
-		return err
+		return c.s.failedBearer(c.Request, err)
 	}
 	c.actor = actor
 	markKnown(c.Request)
+	if err := c.s.admitPrincipal(c); err != nil {
+		return err
+	}
 	if actor.Agent() {
 		leave, err := c.s.calls.enter(actor.Principal.Email)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"vogt/internal/api"
 	"vogt/internal/audit"
@@ -42,6 +41,9 @@ func challenge(c *call) error {
 	if err := c.body(&in); err != nil {
 		return err
 	}
+	if err := c.s.admitLogin(c, either(in.ID, in.AgentID)); err != nil {
+		return err
+	}
 	text, err := c.s.Authority.Challenge(c.Context(), either(in.ID, in.AgentID))
 	if err != nil {
 		return err
@@ -54,10 +56,14 @@ func authenticate(c *call) error {
 	if err := c.body(&in); err != nil {
 		return err
 	}
+	if err := c.s.admitLogin(c, either(in.ID, in.AgentID)); err != nil {
+		return err
+	}
 	login, err := c.s.Authority.Login(c.Context(), either(in.ID, in.AgentID), in.Challenge, in.Signature)
 	if err != nil {
 		return err
 	}
+	c.s.loggedIn(c, either(in.ID, in.AgentID))
 	return c.ok(http.StatusOK, login)
 }
 
@@ -93,7 +99,22 @@ func accountView(a authority.Account) api.Principal {
 	return p
 }
 
-func whoAmI(c *call) error { return c.account(c.actor.Principal.Email) }
+// whoAmI answers both what the wire says of a session and what our own client
+// wants to know of an account.
+func whoAmI(c *call) error {
+	a, err := c.s.Authority.Account(c.Context(), c.actor, c.actor.Principal.Email)
+	if err != nil {
+		return err
+	}
+	admin, err := c.s.Authority.IsAdmin(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, struct {
+		api.Principal
+		IsAdmin bool `json:"isAdmin"`
+	}{accountView(a), admin})
+}
 
 // deleteMyKey takes a key of the caller's own away, which narrows: a login is
 // enough.
@@ -170,6 +191,9 @@ func myAgents(c *call) error {
 
 func oneAgent(c *call) error { return c.account(c.PathValue("email")) }
 
+// patchAgent changes an agent. What narrows needs a login; a new key and
+// switching on are changes of trust, which a stored login makes only under the
+// bearer_decisions switch.
 func patchAgent(c *call) error {
 	var in struct {
 		Active    *bool  `json:"isActive"`
@@ -193,14 +217,18 @@ func patchAgent(c *call) error {
 			return c.account(email)
 		}
 	}
-	if in.PublicKey != "" || in.Active != nil && *in.Active || in.Paused != nil && !*in.Paused {
+	if in.Paused != nil && !*in.Paused {
 		return &authority.Error{
 			Status: 403, Kind: "forbidden", Title: "This is a change of trust",
-			Detail: "A new key, and switching an agent on again, need a proof made for it.",
-			Hint:   "Use: vogt agent rotate-key NAME, or vogt resume NAME.",
+			Detail: "Resuming an agent needs a proof made for it.", Hint: "Use: vogt resume NAME.",
 		}
 	}
-	if in.Active != nil {
+	if in.PublicKey != "" || in.Active != nil && *in.Active {
+		if err := c.s.Authority.TrustAgentByBearer(c.Context(), c.actor, email, in.PublicKey, in.Active != nil && *in.Active); err != nil {
+			return err
+		}
+	}
+	if in.Active != nil && !*in.Active {
 		if err := c.s.Authority.Deactivate(c.Context(), c.actor, email); err != nil {
 			return err
 		}
@@ -215,112 +243,6 @@ func patchAgent(c *call) error {
 
 func deleteAgent(c *call) error {
 	if err := c.s.Authority.Remove(c.Context(), c.actor, c.PathValue("email")); err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, map[string]bool{"ok": true})
-}
-
-func (c *call) management() error {
-	if c.actor.Means != authority.Management {
-		return &authority.Error{Status: 403, Kind: "forbidden", Title: "Invalid management token"}
-	}
-	return nil
-}
-
-func adminUsers(c *call) error {
-	if err := c.management(); err != nil {
-		return err
-	}
-	people, err := c.s.Authority.People(c.Context(), c.actor)
-	if err != nil {
-		return err
-	}
-	q := c.URL.Query()
-	limit, _ := strconv.Atoi(q.Get("limit"))
-	if limit <= 0 || limit > largestPage {
-		limit = largestPage
-	}
-	search, after := strings.ToLower(q.Get("search")), q.Get("cursor")
-	data, seen := []api.Principal{}, after == ""
-	var page api.Pagination
-	for _, p := range people {
-		switch {
-		case !seen:
-			seen = p.Email == after
-			continue
-		case !strings.Contains(strings.ToLower(p.Email+" "+p.Name), search):
-			continue
-		case len(data) == limit:
-			page = api.Pagination{Cursor: &data[limit-1].Email, HasMore: true}
-		default:
-			data = append(data, principalView(p))
-			continue
-		}
-		break
-	}
-	return c.ok(http.StatusOK, map[string]any{"data": data, "pagination": page})
-}
-
-func adminCreateUser(c *call) error {
-	var in managedUser
-	if err := c.management(); err != nil {
-		return err
-	}
-	if err := c.body(&in); err != nil {
-		return err
-	}
-	p, _, err := c.manage(in)
-	if err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": p.Email, "name": p.Name})
-}
-
-func adminDeleteUser(c *call) error {
-	if err := c.management(); err != nil {
-		return err
-	}
-	return deleteAgent(c)
-}
-
-func adminKeys(c *call) error {
-	if err := c.management(); err != nil {
-		return err
-	}
-	a, err := c.s.Authority.Account(c.Context(), c.actor, c.PathValue("email"))
-	if err != nil {
-		return err
-	}
-	out := []api.Key{}
-	for _, k := range a.Keys {
-		out = append(out, keyView(k))
-	}
-	return c.ok(http.StatusOK, out)
-}
-
-func adminAddKey(c *call) error {
-	var in struct {
-		PublicKey string `json:"publicKey"`
-		Name      string `json:"name"`
-	}
-	if err := c.management(); err != nil {
-		return err
-	}
-	if err := c.body(&in); err != nil {
-		return err
-	}
-	k, err := c.s.Authority.ManageKey(c.Context(), c.actor, c.PathValue("email"), in.Name, in.PublicKey)
-	if err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, keyView(k))
-}
-
-func adminDeleteKey(c *call) error {
-	if err := c.management(); err != nil {
-		return err
-	}
-	if err := c.s.Authority.RemoveKey(c.Context(), c.actor, c.PathValue("email"), c.PathValue("key")); err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, map[string]bool{"ok": true})

@@ -50,12 +50,9 @@ func (s *server) routes() {
 	s.signedIn("PATCH "+api.PathMyAgents+"/{email}", patchAgent)
 	s.signedIn("DELETE "+api.PathMyAgents+"/{email}", deleteAgent)
 
-	s.handle("GET /api/admin/users", adminUsers)
-	s.handle("POST /api/admin/users", adminCreateUser)
-	s.handle("DELETE /api/admin/users/{email}", adminDeleteUser)
-	s.handle("GET /api/admin/users/{email}/ssh-keys", adminKeys)
-	s.handle("POST /api/admin/users/{email}/ssh-keys", adminAddKey)
-	s.handle("DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey)
+	s.adminRoutes()
+	s.accountRoutes()
+	s.pushRoutes()
 
 	s.handle("POST "+api.PathTrust, prepareTrust)
 	s.handle("GET "+api.PathTrust+"/{id}", getTrust)
@@ -82,12 +79,14 @@ func (s *server) routes() {
 	// Addresses that people open lead to the pages' host, where passkeys work
 	// and where no cookie of another port's server is read.
 	s.mux.HandleFunc("GET /{$}", s.toPages)
-	for _, page := range []string{"setup", "login", "grants/", "grant-approval", "trust/", "enroll", "agents", "account", "activity", "register"} {
+	for _, page := range []string{"setup", "login", "grants/", "grant-approval", "trust/", "enroll", "agents", "account", "activity", "register", "recover"} {
 		s.mux.HandleFunc("GET /"+page, s.toPages)
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, &authority.Error{Status: 404, Title: "There is nothing at this address", Detail: r.Method + " " + r.URL.Path + "."})
-	})
+	for _, mux := range []*http.ServeMux{s.mux, s.pagesMux} {
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			writeProblem(w, &authority.Error{Status: 404, Title: "There is nothing at this address", Detail: r.Method + " " + r.URL.Path + "."})
+		})
+	}
 }
 
 func (s *server) toPages(w http.ResponseWriter, r *http.Request) {

@@ -104,3 +104,14 @@ func parseClickHeader(h string) (issued int64, signature []byte, err error) {
 	}
 	return issued, signature, nil
 }
+
+// VerifyHeader verifies the click that came in ClickHeader with a call to path;
+// see VerifyClick. For methods other than POST the path is signed after the
+// method and a space, so that no click for one is a click for the other.
+func VerifyHeader(spki []byte, header, origin, path string, body []byte, now time.Time) error {
+	issued, signature, err := parseClickHeader(header)
+	if err != nil {
+		return err
+	}
+	return VerifyClick(spki, Click{Origin: origin, Path: path, Body: body, Issued: issued, Signature: signature}, now)
+}
