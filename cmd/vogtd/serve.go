@@ -28,6 +28,7 @@ import (
 	"vogt/internal/notify"
 	"vogt/internal/pages"
 	"vogt/internal/pages/backend"
+	"vogt/internal/push"
 	"vogt/internal/reading"
 	"vogt/internal/store"
 	"vogt/internal/store/sqlite"
@@ -89,6 +90,10 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	if err != nil {
 		return fail(exitConfig, err)
 	}
+	mailer, err := newMailer(cfg, log)
+	if err != nil {
+		return fail(exitConfig, err)
+	}
 	checkpoint := checkpointPath(paths, s.data)
 	known, left, err := local.Catalog()
 	if err != nil {
@@ -97,12 +102,18 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	for _, l := range left {
 		log.Warn("a file is left out of the catalog; mend it until \"vogt catalog test\" passes, or remove it", "file", l.Path, "reason", l.Reason, "brought_by_vogt", l.Own)
 	}
+	var pushes *push.Sender // set below, before anybody can call
 	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
 		DB: db, Log: log, Reader: reading.New(known),
-		Pending: func(g grant.Grant) { notifier.Send(cardOf(g, origin)) },
+		Pending: func(g grant.Grant) {
+			notifier.Send(cardOf(g, origin))
+			pushes.Pending(g.ID)
+		},
 		Announce: func(email, text string) {
+			pushes.Announce(email)
 			notifier.Send(notify.Card{ApproveURL: origin + "/account", Owner: email, Summary: text})
 		},
+		Mail:         mailer.send(log),
 		Checkpointed: func(text string) { keepCheckpoint(checkpoint, text, log) },
 	})
 	if errors.Is(err, store.ErrCorrupt) {
@@ -120,8 +131,20 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	if err != nil {
 		return err
 	}
+	pushed := httpapi.Push{Hosts: cfg.Push.Hosts, Language: mailer.words.Language}
+	if pushes, pushed.Public, err = newPushes(ctx, cfg, a, mailer.words, origin, log); err != nil {
+		return err
+	}
+	proxies, err := proxiesOf(cfg)
+	if err != nil {
+		return fail(exitConfig, err)
+	}
 	handler, err := httpapi.New(httpapi.Config{
 		Authority: a, Pages: web, Management: management, Version: version.String(), Bearer: cfg.BearerDecisions, Log: log,
+		Click: func(key []byte, c httpapi.Click, now time.Time) error {
+			return pages.VerifyHeader(key, c.Header, c.Origin, c.Path, c.Body, now)
+		},
+		Proxies: proxies, Origins: cfg.AllowedOrigins, Rates: httpapi.Rates(cfg.Rates), Push: pushed,
 	})
 	if err != nil {
 		return err
@@ -142,6 +165,8 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		func(ctx context.Context) error { return serveHTTP(ctx, controls, control.New(a, info), most, log) },
 		a.Run,
 		func(ctx context.Context) error { notifier.Run(ctx); return ctx.Err() },
+		func(ctx context.Context) error { mailer.Run(ctx); return ctx.Err() },
+		func(ctx context.Context) error { pushes.Run(ctx); return ctx.Err() },
 	)
 }
 
@@ -268,6 +293,10 @@ func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config 
 	if cfg.RequireSignature == "all" {
 		c.RequireSignature = detail.Low
 	}
+	for _, admin := range cfg.Admins {
+		c.Admins = append(c.Admins, strings.ToLower(admin))
+	}
+	c.SelfRegistration = cfg.Mail.Registration
 	c.PendingTTL, c.OnceTTL = cfg.PendingTTL, cfg.ApprovedTTL
 	c.Limits = authority.Limits{
 		Pending: int64(cfg.Limits.PendingPerAgent), Bytes: int64(cfg.Limits.StoredPerAgent),
@@ -275,6 +304,19 @@ func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config 
 		OwnerFactor: int64(cfg.Limits.OwnerFactor),
 	}
 	return c
+}
+
+// proxiesOf are whom the authority believes about who calls.
+func proxiesOf(cfg config.Daemon) (httpapi.Proxies, error) {
+	out := httpapi.Proxies{Forwarded: cfg.ProxyHeader == "forwarded"}
+	for _, text := range cfg.TrustedProxies {
+		prefix, err := config.Prefix(text)
+		if err != nil {
+			return out, err
+		}
+		out.Trusted = append(out.Trusted, prefix)
+	}
+	return out, nil
 }
 
 // riskOf reads a level that Validate has accepted; "none", "all" and "" are no

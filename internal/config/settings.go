@@ -36,9 +36,55 @@ type Daemon struct {
 	// ApprovedTTL is how long an approved once-grant waits to be used.
 	ApprovedTTL time.Duration `toml:"approved_ttl"`
 
+	// Admins are the addresses of people who administer accounts at the pages.
+	Admins []string `toml:"admins"`
+	// TrustedProxies are addresses, or networks such as "10.0.0.0/8", of proxies
+	// that are believed when they name the client.
+	TrustedProxies []string `toml:"trusted_proxies"`
+	// ProxyHeader is the one header that they name it in: "x-forwarded-for" or
+	// "forwarded" (RFC 7239).
+	ProxyHeader string `toml:"proxy_header"`
+	// AllowedOrigins are pages of other origins that may call the interface.
+	AllowedOrigins []string `toml:"allowed_origins"`
+
 	Limits Limits `toml:"limits"`
+	Rates  Rates  `toml:"rates"`
 	Notify Notify `toml:"notify"`
+	Mail   Mail   `toml:"mail"`
+	Push   Push   `toml:"push"`
 	Log    Log    `toml:"log"`
+}
+
+// Rates are how many calls a minute are answered.
+type Rates struct {
+	Strict     int `toml:"strict"`     // of one address: passkeys, registration, recovery
+	Strangers  int `toml:"strangers"`  // of one address: everything else without a login
+	Logins     int `toml:"logins"`     // of one identity that has logged in from the address
+	Management int `toml:"management"` // of one address with the management token
+	Principal  int `toml:"principal"`  // of one principal
+	Local      int `toml:"local"`      // how many times as much this machine's own addresses may
+}
+
+// Mail is the command that sends a letter to a person: registration links and
+// recoveries. Without one there are neither.
+type Mail struct {
+	// Command is program and arguments, as in Notify: VOGT_OWNER is whom to write
+	// to, VOGT_SUMMARY what, and VOGT_APPROVE_URL the link that belongs to it,
+	// which is a secret.
+	Command []string      `toml:"command"`
+	Limit   time.Duration `toml:"limit"`
+	// Registration opens the authority to whoever can be reached by mail.
+	Registration bool `toml:"registration"`
+}
+
+// Push is how browsers are told of requests (RFC 8030).
+type Push struct {
+	// Hosts are the push services that are called; a name that begins with "*."
+	// stands for all below it. An empty list switches push off.
+	Hosts []string `toml:"hosts"`
+	// Contact is how a push service reaches the operator: an https address or a
+	// mail address. Empty for the pages' own address.
+	Contact string `toml:"contact"`
 }
 
 // Limits bound what one agent, and all agents of one owner, may take up.
@@ -83,8 +129,14 @@ func DefaultDaemon() Daemon {
 			WaitsPerAgent:      4,
 			OwnerFactor:        10,
 		},
-		Notify: Notify{Limit: 10 * time.Second},
-		Log:    Log{Level: "info", Format: "text"},
+		ProxyHeader: "x-forwarded-for",
+		Rates:       Rates{Strict: 10, Strangers: 120, Logins: 60, Management: 60, Principal: 60_000, Local: 10},
+		Notify:      Notify{Limit: 10 * time.Second},
+		Mail:        Mail{Limit: 30 * time.Second},
+		Push: Push{Hosts: []string{
+			"fcm.googleapis.com", "*.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
+		}},
+		Log: Log{Level: "info", Format: "text"},
 	}
 }
 
@@ -113,8 +165,47 @@ func (d Daemon) Validate() error {
 	p.number("limits.waits_per_agent", d.Limits.WaitsPerAgent, 1, 1000)
 	p.number("limits.owner_factor", d.Limits.OwnerFactor, 1, 1000)
 
+	for _, admin := range d.Admins {
+		p.address("admins", admin)
+	}
+	for _, proxy := range d.TrustedProxies {
+		if _, err := Prefix(proxy); err != nil {
+			p.add("trusted_proxies", `%q is not an address or a network such as "10.0.0.0/8"`, proxy)
+		}
+	}
+	p.oneOf("proxy_header", d.ProxyHeader, "x-forwarded-for", "forwarded")
+	for _, origin := range d.AllowedOrigins {
+		p.baseURL("allowed_origins", origin)
+		if strings.HasSuffix(origin, "/") {
+			p.add("allowed_origins", "%q must end without a slash, as browsers write an origin", origin)
+		}
+	}
+	for _, r := range []struct {
+		key   string
+		value int
+	}{
+		{"strict", d.Rates.Strict}, {"strangers", d.Rates.Strangers}, {"logins", d.Rates.Logins},
+		{"management", d.Rates.Management}, {"principal", d.Rates.Principal},
+	} {
+		p.number("rates."+r.key, r.value, 1, 1_000_000)
+	}
+	p.number("rates.local", d.Rates.Local, 1, 1000)
+
 	p.command("notify.command", d.Notify.Command)
 	p.duration("notify.limit", d.Notify.Limit, time.Second, 10*time.Minute)
+	p.command("mail.command", d.Mail.Command)
+	p.duration("mail.limit", d.Mail.Limit, time.Second, 10*time.Minute)
+	if d.Mail.Registration && len(d.Mail.Command) == 0 {
+		p.add("mail.registration", "nobody can be reached without mail.command")
+	}
+	for _, host := range d.Push.Hosts {
+		p.pagesHost("push.hosts", strings.TrimPrefix(host, "*."))
+	}
+	if c := d.Push.Contact; c != "" && strings.HasPrefix(c, "https:") {
+		p.baseURL("push.contact", c)
+	} else if c != "" {
+		p.address("push.contact", c)
+	}
 
 	p.oneOf("log.level", d.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", d.Log.Format, "text", "json")
@@ -201,6 +292,23 @@ func (p *problems) command(key string, argv []string) {
 	}
 	if len(argv) > 0 && (argv[0] == "" || strings.ContainsRune(argv[0], filepath.Separator) && !filepath.IsAbs(argv[0])) {
 		p.add(key, "%q is neither the name of a program nor an absolute path", argv[0])
+	}
+}
+
+// Prefix reads a network, or an address as the network of it alone.
+func Prefix(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	return netip.ParsePrefix(s)
+}
+
+// address accepts a plain mail address.
+func (p *problems) address(key, value string) {
+	local, domain, ok := strings.Cut(value, "@")
+	if !ok || local == "" || domain == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"\<>()[],;`, r) }) || strings.Contains(domain, "@") {
+		p.add(key, "%q is not an address such as \"you@example.com\"", value)
 	}
 }
 
