@@ -138,3 +138,6 @@ func (s *Server) Register(email string) *Page {
 	p.Create("/api/webauthn/register/options", "/api/webauthn/register/verify", map[string]any{"token": link.Token}).Want(200)
 	return p
 }
+
+// RawJSON is a member that is passed on as it came.
+type RawJSON = json.RawMessage

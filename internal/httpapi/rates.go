@@ -151,10 +151,14 @@ func (r *rates) byAddress(c class, a netip.Addr, limit int, now int64) quota {
 	}
 	subnet, _ := a.Prefix(64) // of a valid IPv6 address there is one
 	site, _ := a.Prefix(48)
-	if q := r.take(c, site.String(), limit*wider, now); q.refused {
-		return q
+	q := r.take(c, subnet.String(), limit, now)
+	if q.refused {
+		return q // and takes nothing from its neighbours
 	}
-	return r.take(c, subnet.String(), limit, now)
+	if all := r.take(c, site.String(), limit*wider, now); all.refused {
+		return all
+	}
+	return q
 }
 
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
