@@ -163,7 +163,9 @@ func TestRecoveryIsCancelled(t *testing.T) {
 			b.Manager().Do("DELETE", "/api/admin/users/mara%40example.com", nil).Want(200)
 			b.Manager().Post("/api/admin/users", map[string]string{"email": "mara@example.com"}).Want(200)
 		},
-		"time": func(b *postbox, _ *authoritytest.Page, _ *authoritytest.Principal, _ string) { b.Clock.Advance(72 * time.Hour) },
+		"time": func(b *postbox, _ *authoritytest.Page, _ *authoritytest.Principal, _ string) {
+			b.Clock.Advance(72 * time.Hour)
+		},
 		"a restore": func(b *postbox, _ *authoritytest.Page, _ *authoritytest.Principal, _ string) {
 			backup := b.Backup()
 			b.Person("later@example.com")
