@@ -51,6 +51,7 @@ type Config struct {
 	Admins           []string      // people who have the admin role by configuration
 	SelfRegistration bool          // whoever can be reached by mail may make an account
 	Limits           Limits
+	Clients          []ClientMetadata // public OAuth clients besides the built-in one
 }
 
 // Limits bound what one agent can occupy. An owner's agents together may hold
@@ -92,6 +93,10 @@ type Deps struct {
 	// second while it grows, to be kept where a restored copy of the database
 	// does not reach.
 	Checkpointed func(text string)
+	// Clients finds further OAuth clients, and Policies what mail domains decided
+	// about them; nil knows none.
+	Clients  ClientSource
+	Policies PolicySource
 }
 
 // Authority is safe for use by any number of goroutines.
@@ -117,6 +122,11 @@ type Authority struct {
 	logins   *logins
 	patterns *patterns
 	reader   *reading.Reader
+
+	clients      map[string]ClientMetadata
+	clientSource ClientSource
+	policies     PolicySource
+	consents     *ceremonies // questions of OAuth, apart from logins
 	// trustVersion counts committed changes to who is trusted; see logins.
 	trustVersion atomic.Uint64
 
@@ -136,6 +146,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	if err != nil || pages.Host == "" {
 		return nil, fmt.Errorf("pages origin %q is not an address", cfg.PagesOrigin)
 	}
+	clients, err := staticClients(cfg.Clients)
+	if err != nil {
+		return nil, err
+	}
 	rp, err := passkey.New(passkey.Config{RPID: pages.Hostname(), RPName: "Vogt", Origins: []string{cfg.PagesOrigin}, Now: deps.Clock, Rand: deps.Random})
 	if err != nil {
 		return nil, err
@@ -144,6 +158,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
 		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(),
 		reader: deps.Reader, mail: deps.Mail, errands: make(chan errand, maxErrands),
+		clients: clients, clientSource: deps.Clients, policies: deps.Policies, consents: newCeremonies(),
 	}
 	if a.reader == nil {
 		a.reader = reading.New(catalog.New())
@@ -260,6 +275,7 @@ func (a *Authority) publishHead(ctx context.Context, kept string) (string, error
 
 func (a *Authority) tidy(ctx context.Context) error {
 	a.once.sweep(a.clock())
+	a.consents.sweep(a.clock())
 	a.rates.sweep()
 	if err := a.scrub(ctx); err != nil {
 		return err
@@ -306,8 +322,9 @@ func (a *Authority) view(ctx context.Context, fn func(store.Tx) error) error {
 // wrap turns the store's errors into ones that a caller may read.
 func (a *Authority) wrap(err error) error {
 	var public *Error
+	var oauth *OAuthError
 	switch {
-	case err == nil, errors.As(err, &public):
+	case err == nil, errors.As(err, &public), errors.As(err, &oauth):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

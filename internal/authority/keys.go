@@ -71,7 +71,7 @@ func (a *Authority) RotateKeys(ctx context.Context) error {
 	var stored []store.SigningKey
 	err := a.update(ctx, func(t *txn) error {
 		now := int64(t.now)
-		longest := max(a.cfg.LoginTTL, grantTokenLife) + time.Minute
+		longest := max(a.cfg.LoginTTL, grantTokenLife, identityLife) + time.Minute
 		if err := store.RetireSigningKeys(t, now, now+longest.Milliseconds()); err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ const (
 	recordPanic    = "panic"
 	recordEpoch    = "epoch"
 	recordKey      = "signing-key"
+	recordOAuth    = "oauth"
+	recordOAuthEnd = "oauth-end"
 )
 
 type requestRecord struct {
@@ -161,7 +163,7 @@ type keyRecord struct {
 // exactly if the record is there. party is the principal whom it concerns.
 func (t *txn) record(kind, grantID, party string, body any) (int64, error) {
 	switch kind {
-	case recordTrust, recordPanic, recordLogout, recordEpoch, recordKey:
+	case recordTrust, recordPanic, recordLogout, recordEpoch, recordKey, recordOAuthEnd:
 		// Whoever changes trust says so in the log, so this is the one place
 		// that every such change passes.
 		t.OnCommit(func() { t.a.trustVersion.Add(1) })
@@ -326,6 +328,7 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 			return err
 		}
 	}
+	// Families and codes carry the epoch that they were given in.
 	_, err = store.DeleteAllTokens(t)
 	return err
 }

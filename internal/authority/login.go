@@ -160,10 +160,20 @@ func (a *Authority) Logout(ctx context.Context, by Actor) error {
 		return errUnauthenticated()
 	}
 	return a.narrow(ctx, func(t *txn) error {
+		// Of a login by code, what renews it ends with it.
+		l, err := store.TokenByID(t, by.TokenID)
+		if err := ignoreNotFound(err); err != nil {
+			return err
+		}
+		if l.Origin != "" {
+			if err := t.endAuthorization(by.Name(), l.Email, CLIClient, l.Origin, "logged out"); err != nil {
+				return err
+			}
+		}
 		if err := store.DeleteToken(t, by.TokenID); err != nil {
 			return err
 		}
-		_, err := t.record(recordLogout, "", by.Principal.Email, loginRecord{Email: by.Principal.Email, Means: "key", Key: by.KeyID})
+		_, err = t.record(recordLogout, "", by.Principal.Email, loginRecord{Email: by.Principal.Email, Means: "key", Key: by.KeyID})
 		return err
 	})
 }

@@ -602,6 +602,9 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 	if _, err := store.DeleteTokens(t, email); err != nil {
 		return err
 	}
+	if err := store.EndOAuthOf(t, email, int64(t.now)); err != nil {
+		return err
+	}
 	sessions, err := store.Sessions(t, email, int64(t.now))
 	if err != nil {
 		return err
@@ -665,6 +668,9 @@ func (a *Authority) Panic(ctx context.Context, by Actor, reason string) (api.Pan
 			return err
 		}
 		if out.Tokens, err = store.DeleteAgentTokens(t); err != nil {
+			return err
+		}
+		if err = store.EndOAuthOfAgents(t, int64(t.now)); err != nil {
 			return err
 		}
 		open, err := store.ShortGrants(t)

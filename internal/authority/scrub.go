@@ -79,7 +79,7 @@ func misfiled(r store.LogRecord, want int64) string {
 		party = says.By
 	case recordLogin, recordLogout:
 		party = says.Email
-	case recordTrust:
+	case recordTrust, recordOAuth, recordOAuthEnd:
 		party = says.Subject
 	default:
 		return "" // the body does not name whom it concerns

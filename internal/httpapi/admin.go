@@ -77,8 +77,8 @@ type listed[T any] struct {
 	Total      int64          `json:"total"`
 }
 
-// page cuts a list that was asked for with one more than fits.
-func page[T any](all []T, limit int, total int64, cursor func(T) string) listed[T] {
+// cut cuts a list that was asked for with one more than fits.
+func cut[T any](all []T, limit int, total int64, cursor func(T) string) listed[T] {
 	out := listed[T]{Data: all, Total: total}
 	if out.Data == nil {
 		out.Data = []T{}
@@ -110,7 +110,7 @@ func (c *call) search(kind string) error {
 	for _, f := range found {
 		all = append(all, userView{principalView(f.Principal), f.Admin, f.Away})
 	}
-	return c.ok(http.StatusOK, page(all, limit, total, func(u userView) string { return u.Email }))
+	return c.ok(http.StatusOK, cut(all, limit, total, func(u userView) string { return u.Email }))
 }
 
 // adminUsers lists people and agents, as the wire does.
@@ -235,7 +235,7 @@ func adminSessions(c *call) error {
 	for _, s := range rows {
 		all = append(all, sessionView{ID: s.ID, Email: s.Email, Agent: s.Agent, CreatedAt: s.Created, ExpiresAt: s.Expires})
 	}
-	return c.ok(http.StatusOK, page(all, limit, total, func(s sessionView) string { return s.ID }))
+	return c.ok(http.StatusOK, cut(all, limit, total, func(s sessionView) string { return s.ID }))
 }
 
 func adminEndSession(c *call) error {
@@ -324,7 +324,7 @@ func adminLinks(c *call) error {
 	for _, l := range rows {
 		all = append(all, linkView{ID: l.ID, Email: l.Email, Name: l.Name, CreatedBy: l.By, CreatedAt: l.Created, ExpiresAt: l.Expires})
 	}
-	return c.ok(http.StatusOK, page(all, limit, total, func(l linkView) string { return l.ID }))
+	return c.ok(http.StatusOK, cut(all, limit, total, func(l linkView) string { return l.ID }))
 }
 
 func adminMakeLink(c *call) error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 
 	"vogt/internal/api"
@@ -76,6 +77,8 @@ func (s *server) routes() {
 	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency)
 	s.signedIn("GET "+api.PathAudit+"/export", auditExport)
 
+	s.oauthRoutes()
+
 	// Addresses that people open lead to the pages' host, where passkeys work
 	// and where no cookie of another port's server is read.
 	s.mux.HandleFunc("GET /{$}", s.toPages)
@@ -97,13 +100,12 @@ func (s *server) toPages(w http.ResponseWriter, r *http.Request) {
 // Discovery 1.0) and of DDISA and OpenApe that this version serves. What it
 // does not serve is left out, so that clients fall back instead of failing.
 func discovery(issuer string) map[string]any {
-	return map[string]any{
+	out := map[string]any{
 		"issuer":   issuer,
 		"jwks_uri": issuer + api.PathJWKS,
 
 		"id_token_signing_alg_values_supported": []string{"EdDSA"},
 		"subject_types_supported":               []string{"public"},
-		"claims_supported":                      []string{"sub", "iss", "aud", "exp", "iat", "act", "authorization_details"},
 		"authorization_details_types_supported": []string{"openape_grant", "openape_cli"},
 
 		"ddisa_version":                     "1.0",
@@ -117,4 +119,6 @@ func discovery(issuer string) map[string]any {
 		"openape_grant_types_supported":      []string{"once", "timed", "always"},
 		"openape_grant_categories_supported": []string{"command"},
 	}
+	maps.Copy(out, oauthMetadata(issuer))
+	return out
 }

@@ -161,6 +161,7 @@ func RemovePrincipal(tx Tx, email string) error {
 		`DELETE FROM agent_groups WHERE agent = ?1 OR owner = ?1`,
 		`DELETE FROM agent_labels WHERE agent = ?1`,
 		`DELETE FROM safe_off WHERE owner = ?1`,
+		`DELETE FROM oauth_consents WHERE email = ?1`,
 	} {
 		if _, err := tx.Exec(q, email); err != nil {
 			return err
@@ -312,19 +313,21 @@ func DeleteSession(tx Tx, email, id string) error {
 	return mustAffect(tx.Exec(`DELETE FROM sessions WHERE email = ?1 AND id = ?2`, email, id))
 }
 
-// Token is a login token that has not been revoked.
+// Token is a token of a principal, for this authority or for a client, that has
+// not been revoked.
 type Token struct {
 	ID      string // jti
 	Email   string
 	KeyID   string
 	Created int64
 	Expires int64
+	Origin  string // the OAuth authorization that gave it, see oauth.go; "" for others
 }
 
-// InsertToken records an issued login token.
+// InsertToken records an issued token.
 func InsertToken(tx Tx, t Token) error {
-	_, err := tx.Exec(`INSERT INTO tokens (jti, email, key_id, created, expires) VALUES (?1,?2,?3,?4,?5)`,
-		t.ID, t.Email, t.KeyID, t.Created, t.Expires)
+	_, err := tx.Exec(`INSERT INTO tokens (jti, email, key_id, created, expires, origin) VALUES (?1,?2,?3,?4,?5,?6)`,
+		t.ID, t.Email, t.KeyID, t.Created, t.Expires, t.Origin)
 	return err
 }
 
@@ -422,6 +425,9 @@ func Sweep(tx Tx, now int64) error {
 		}
 	}
 	if _, err := tx.Exec(`DELETE FROM standing_uses WHERE at <= ?1`, now-day); err != nil {
+		return err
+	}
+	if err := sweepOAuth(tx, now); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(`DELETE FROM trust_requests WHERE expires <= ?1`, now-day); err != nil {

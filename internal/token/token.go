@@ -1,6 +1,7 @@
 // Package token signs and verifies the authority's JSON Web Tokens: login
-// tokens, which say who calls, and grant tokens, which let one execution
-// start (RFC 7519, RFC 8037: EdDSA with Ed25519 only).
+// tokens, which say who calls, grant tokens, which let one execution start, and
+// tokens that tell others who somebody is or acts for (RFC 7519, RFC 8037: EdDSA
+// with Ed25519 only). It reads the assertions of clients (RFC 7523).
 //
 // It owns claims and the checks that need no database. It leaves out
 // revocation and the state of grants, which the authority looks up at every
@@ -46,6 +47,11 @@ type Login struct {
 	Use        string `json:"vogt_use"`
 	Epoch      uint64 `json:"vogt_epoch"`
 	Generation uint64 `json:"vogt_generation"`
+	// What a login by authorization code carries besides, see Identity.
+	Nonce    string `json:"nonce,omitempty"`
+	AuthTime int64  `json:"auth_time,omitempty"`
+	Email    string `json:"email,omitempty"`
+	Name     string `json:"name,omitempty"`
 }
 
 // Grant are the claims of a grant token. Times are Unix seconds.
