@@ -145,7 +145,7 @@ func (a *Authority) Authorize(ctx context.Context, by Actor, query url.Values) (
 	}
 	if err == nil && (!slices.Contains(c.RedirectURIs, r.RedirectURI) || !redirectable(r.RedirectURI)) {
 		return Authorization{}, problem(400, "The redirect address is not the client's", "redirect_uri is none of those that the client has registered, letter by letter.",
-			"The service that sent you here has to change it. You were sent nowhere.").kind("invalid_request")
+			"The service that sent you here has to change it. You were sent nowhere.").kind("invalid_redirect")
 	}
 	if stranger {
 		if err == nil && r.refusal != "" {
@@ -201,6 +201,32 @@ func (a Actor) loggedIn() int64 {
 	return a.Principal.LastLogin
 }
 
+// Denial is why a policy gives nothing; "" is none.
+type Denial string
+
+// The denials.
+const (
+	DeniedByDomain  Denial = "domain"    // the domain permits no service
+	NotOnList       Denial = "list"      // its administrators have not allowed this one
+	DelegatorIsAway Denial = "delegator" // whoever gave a delegation would have to be asked
+	NoLoginForOther Denial = "login"     // a login here for somebody else
+)
+
+// describe is what a client is told.
+func (d Denial) describe() string {
+	switch d {
+	case DeniedByDomain:
+		return "The domain of the account does not permit logins at services."
+	case NotOnList:
+		return "The administrators of the account's domain have not allowed this service."
+	case DelegatorIsAway:
+		return "Whoever gave the delegation would have to agree to this service first."
+	case NoLoginForOther:
+		return "Nobody logs in here for somebody else."
+	}
+	return "The person said no."
+}
+
 // asked is what a policy says to a request.
 type asked uint8
 
@@ -229,7 +255,7 @@ func (a *Authority) authorize(ctx context.Context, by Actor, c ClientMetadata, r
 	}
 	switch {
 	case verdict == refused && (by.Means != Page || r.prompts("none")):
-		return Authorization{Location: a.refusedAt(r, "access_denied", reason)}, nil
+		return Authorization{Location: a.refusedAt(r, "access_denied", reason.describe())}, nil
 	case verdict == refused:
 		id, err := a.pend(by, question{Request: r, Denied: reason})
 		return Authorization{Denied: id}, err
@@ -267,10 +293,10 @@ func (a *Authority) subjectOf(ctx context.Context, by Actor, r authorizeRequest)
 
 // policy is what the domain of subject says to client c, and why where it
 // refuses.
-func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principal, c ClientMetadata, r authorizeRequest) (asked, string, error) {
+func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principal, c ClientMetadata, r authorizeRequest) (asked, Denial, error) {
 	if c.ID == CLIClient {
 		if r.Delegation != "" {
-			return refused, "Nobody logs in here for somebody else.", nil
+			return refused, NoLoginForOther, nil
 		}
 		// A login here is no service of a domain. Whoever holds a login has it
 		// already; a page asks each time, since any program of the machine could
@@ -302,7 +328,7 @@ func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principa
 			return err
 		})
 		if err != nil || !ok {
-			return refused, "The administrators of " + domain + " have not allowed this service.", err
+			return refused, NotOnList, err
 		}
 		if r.prompts("consent") {
 			return ask, "", nil
@@ -311,13 +337,13 @@ func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principa
 	case ModePerson, "":
 		return a.consented(ctx, by, subject, c, r)
 	}
-	return refused, domain + " does not permit logins at services.", nil
+	return refused, DeniedByDomain, nil
 }
 
 // consented looks for a stored consent that covers the request.
-func (a *Authority) consented(ctx context.Context, by Actor, subject store.Principal, c ClientMetadata, r authorizeRequest) (asked, string, error) {
+func (a *Authority) consented(ctx context.Context, by Actor, subject store.Principal, c ClientMetadata, r authorizeRequest) (asked, Denial, error) {
 	if subject.Email != by.Principal.Email {
-		return refused, "The domain of whoever gave the delegation asks that person, who is not here.", nil
+		return refused, DelegatorIsAway, nil
 	}
 	var stored store.Consent
 	err := a.view(ctx, func(tx store.Tx) (err error) {

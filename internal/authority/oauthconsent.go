@@ -15,7 +15,7 @@ const purposeConsent = "oauth-consent"
 // memory like other state of minutes, and belongs to one session.
 type question struct {
 	Request authorizeRequest `json:"request"`
-	Denied  string           `json:"denied,omitempty"` // the reason of a refusal, "" for a question
+	Denied  Denial           `json:"denied,omitempty"` // "" for a question
 }
 
 // pend keeps a question for its page.
@@ -42,8 +42,8 @@ type Consent struct {
 	Login bool
 	// Native tells that any program on the person's machine could be the client.
 	Native bool
-	// Denied is the reason why nothing is given, "" where the person decides.
-	Denied string
+	// Denied is why nothing is given, "" where the person decides.
+	Denied Denial
 }
 
 func errNoQuestion() *Error {
@@ -108,11 +108,7 @@ func (a *Authority) AnswerConsent(ctx context.Context, by Actor, id string, yes 
 		return "", errNoQuestion()
 	}
 	if !yes || q.Denied != "" {
-		description := "The person said no."
-		if q.Denied != "" {
-			description = q.Denied
-		}
-		return a.refusedAt(q.Request, "access_denied", description), nil
+		return a.refusedAt(q.Request, "access_denied", q.Denied.describe()), nil
 	}
 	// The policy may have changed while the person read.
 	subject, err := a.subjectOf(ctx, by, q.Request)
@@ -128,7 +124,7 @@ func (a *Authority) AnswerConsent(ctx context.Context, by Actor, id string, yes 
 		return "", err
 	}
 	if verdict == refused {
-		return a.refusedAt(q.Request, "access_denied", reason), nil
+		return a.refusedAt(q.Request, "access_denied", reason.describe()), nil
 	}
 	return a.give(ctx, by, meta, q.Request, true)
 }

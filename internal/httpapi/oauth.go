@@ -20,6 +20,7 @@ import (
 // see of what they gave there.
 func (s *server) oauthRoutes() {
 	s.handle("GET "+api.PathAuthorize, authorize)
+	s.handle("POST "+api.PathAuthorize, authorize)
 	s.oauth("POST "+api.PathToken, tokenEndpoint)
 	s.oauth("POST "+api.PathRevoke, revokeToken)
 	s.oauth("GET "+api.PathUserInfo, userInfo)

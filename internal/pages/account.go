@@ -28,8 +28,10 @@ func (s *server) accountPage(v *visit) (*page, error) {
 	data := struct {
 		Passkeys, Keys []keyView
 		SignIns        []signIn
+		Sessions       []ServiceSession
+		Consents       []ServiceConsent
 		AddPasskey     string // body of the call that prepares another passkey
-	}{Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), AddPasskey: string(another)}
+	}{Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), Sessions: a.Sessions, Consents: a.Consents, AddPasskey: string(another)}
 	for _, in := range a.SignIns {
 		data.SignIns = append(data.SignIns, signIn{in, in.ID == v.session.ID, "/p/sessions/" + url.PathEscape(in.ID) + "/revoke"})
 	}

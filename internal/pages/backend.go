@@ -34,13 +34,14 @@ type Backend struct {
 	People    People
 	Accounts  Accounts
 	Removals  Removals
+	Services  Services
 	Log       Log
 	Events    Events
 }
 
 func (b Backend) complete() bool {
 	return b.SetUp != nil && b.Links != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
-		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Log != nil && b.Events != nil
+		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Services != nil && b.Log != nil && b.Events != nil
 }
 
 // What a backend may answer besides success.
@@ -73,6 +74,15 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrInvalid: the input makes no sense to the authority. 400.
 	ErrInvalid = errors.New("invalid input")
+	// ErrService: a service that sent the person here is not known. 400.
+	ErrService = errors.New("unknown service")
+	// ErrRedirect: the address to return to is not the service's. 400.
+	ErrRedirect = errors.New("the redirect address is not the service's")
+	// ErrAsked: a service asks in a way that cannot be answered. 400.
+	ErrAsked = errors.New("the service's request is not usable")
+	// ErrAway: somebody else's server, which would have to be asked, does not
+	// answer. 502.
+	ErrAway = errors.New("another server does not answer")
 )
 
 // Person names a principal for display. Email is its identity, Name is what
@@ -357,6 +367,8 @@ type Account struct {
 	Passkeys []Key
 	Keys     []Key
 	SignIns  []SignIn
+	Sessions []ServiceSession // newest first
+	Consents []ServiceConsent // newest first
 }
 
 // Protection is what is in force, as far as the authority knows by itself.

@@ -172,11 +172,21 @@ func (s *server) setUpVerify(c *call) (any, error) {
 }
 
 func (s *server) loginPage(v *visit) (*page, error) {
-	next := localPath(v.URL.Query().Get("next"))
+	query := v.URL.Query()
+	next := query.Get("next")
+	if next == "" {
+		next = query.Get("returnTo") // as DDISA calls it
+	}
+	next = localPath(next)
+	hint := query.Get("login_hint")
+	if !validEmail(hint) {
+		hint = ""
+	}
 	return &page{view: "login", title: v.must("login.title"), data: struct {
-		Next string
-		Card bool
-	}{next, strings.HasPrefix(next, "/grants/")}}, nil
+		Next          string
+		Card, Service bool
+		Hint          string
+	}{next, strings.HasPrefix(next, "/grants/"), strings.HasPrefix(next, "/authorize?"), hint}}, nil
 }
 
 // localPath accepts a path of these pages to return to after signing in, and

@@ -101,6 +101,16 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 	a.AddKey(mara, pages.Key{ID: "2", Name: "backup", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: now, Dormant: now.Add(72 * time.Hour), Managed: true, LoginOnly: true})
 	a.AddKey(mara, pages.Key{ID: "1", Name: "mara@laptop", Fingerprint: "SHA256:V9sEo8S4Zb2h7kT3o6yLr1w0cXh8pSx9eJ4aYkt1QkM", Created: now, Dormant: later})
 	a.AddToken(mara, "vogt on laptop")
+	a.AddService(mara, pages.ServiceSession{ID: "s1", Client: "plans.example.com", Created: now, Used: now, Expires: later},
+		pages.ServiceConsent{Client: "plans.example.com", Name: "Plans", Given: now})
+	paths["consent"] = "/consent?request=" + a.Question(mara, pages.Question{Client: "plans.example.com", Name: "Plans", URI: "https://plans.example.com/about",
+		PolicyURI: "https://plans.example.com/privacy", RedirectURI: "https://plans.example.com/callback", Scopes: []string{"openid", "email", "profile", "offline_access"}})
+	paths["consent-login"] = "/consent?request=" + a.Question(mara, pages.Question{Client: "apes-cli", Name: "Command line", Login: true, Native: true,
+		RedirectURI: "http://localhost:9876/callback", Scopes: []string{"openid"}})
+	for _, why := range []string{"domain", "list", "delegator", "login"} {
+		paths["denied-"+why] = "/denied?request=" + a.Question(mara, pages.Question{Client: "plans.example.com", RedirectURI: "https://plans.example.com/callback", Denied: why})
+	}
+	paths["login-service"] = "/login?login_hint=mara@example.com&returnTo=" + url.QueryEscape("/authorize?client_id=x")
 	a.SetLog(20, false)
 	return paths
 }
@@ -109,7 +119,7 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 func everyPage(t *testing.T, b *tab) {
 	paths := gallery(t, b.s, b.enter())
 	// The pages with the longest words, and the closest quarters.
-	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "card-does": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true, "register": true}
+	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "card-does": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true, "register": true, "consent": true}
 	// Pages that are built like another one; TestClosedCards reads their words.
 	alike := map[string]bool{"once": true, "always": true, "revoked": true, "withdrawn": true, "trust-key": true, "trust-passkey": true, "register-over": true, "register-late": true, "setup-expired": true}
 	for _, tongue := range []string{"en", "de"} {

@@ -102,7 +102,8 @@ func New(cfg Config, backend Backend) (http.Handler, error) {
 
 // routes is the whole surface. A GET is rendered by show, needs a session
 // where it says so, and changes nothing; a POST goes through one of three
-// frames, of which deciding demands a session and its click.
+// frames, of which deciding demands a session and its click. The exception is
+// GET /authorize, which by OAuth gives a code for what was agreed to before.
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", s.serveAsset)
@@ -120,6 +121,11 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /activity", s.show(signedIn, s.activityPage))
 	mux.HandleFunc("GET /health", s.show(signedIn, s.healthPage))
 	mux.HandleFunc("GET /account", s.show(signedIn, s.accountPage))
+	mux.HandleFunc("GET /authorize", s.authorize)
+	mux.HandleFunc("GET /consent", s.show(signedIn, s.consentPage))
+	mux.HandleFunc("GET /denied", s.show(signedIn, s.deniedPage))
+	mux.HandleFunc("GET /api/authorize/consent", s.read(s.consentAsked))
+	mux.HandleFunc("GET /api/authorize/denied", s.read(s.deniedAsked))
 	mux.HandleFunc("GET /", s.show(anyone, s.missingPage))
 
 	mux.HandleFunc("GET /p/events", s.events)
@@ -142,6 +148,10 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /p/panic", s.deciding(s.panicNow))
 	mux.HandleFunc("POST /p/agents/{email}/{act}", s.deciding(s.agentChange))
 	mux.HandleFunc("POST /p/sessions/{id}/revoke", s.deciding(s.sessionRevoke))
+	mux.HandleFunc("POST /p/services/{id}/end", s.deciding(removal(s.backend.Services.EndService)))
+	mux.HandleFunc("POST /p/consents/{id}/withdraw", s.deciding(removal(s.backend.Services.WithdrawConsent)))
+	mux.HandleFunc("POST /api/authorize/consent", s.deciding(s.consentAnswer))
+	mux.HandleFunc("POST /api/authorize/denied", s.deciding(s.deniedAnswer))
 	mux.HandleFunc("POST /p/keys", s.deciding(s.keyAdd))
 	mux.HandleFunc("POST /p/keys/{id}/remove", s.deciding(removal(s.backend.Removals.RemoveKey)))
 	mux.HandleFunc("POST /p/passkeys/{id}/remove", s.deciding(removal(s.backend.Removals.RemovePasskey)))

@@ -192,6 +192,10 @@ func (s *server) fault(r *http.Request, err error) fault {
 		{errMediaType, fault{415, "media-type", "err.invalid"}},
 		{errBadKey, fault{400, "key", "err.key"}},
 		{ErrInvalid, fault{400, "invalid", "err.invalid"}},
+		{ErrService, fault{400, "service", "err.service"}},
+		{ErrRedirect, fault{400, "redirect", "err.redirect"}},
+		{ErrAsked, fault{400, "asked", "err.asked"}},
+		{ErrAway, fault{502, "away", "err.away"}},
 	} {
 		if errors.Is(err, known.err) {
 			s.cfg.Logger.Info("pages: refused", "method", r.Method, "path", r.URL.Path, "error", err)

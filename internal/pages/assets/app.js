@@ -52,7 +52,7 @@ const armed = () => live && !busy && haveKey && inView && document.visibilitySta
 function draw() {
   const ready = armed();
   for (const b of buttons()) {
-    const possible = b.dataset.answer === "deny" || form().hasAttribute("data-trust") || $("input[name=reach]:checked", form());
+    const possible = b.dataset.answer === "deny" || form().matches("[data-trust],[data-consent]") || $("input[name=reach]:checked", form());
     b.disabled = false;
     b.setAttribute("aria-disabled", String(!(ready && possible)));
   }
@@ -97,13 +97,13 @@ function opened() {
 async function answer(kind) {
   const f = form();
   if (!f || !armed()) return;
-  const trust = f.hasAttribute("data-trust"), chosen = $("input[name=reach]:checked", f);
-  if (kind === "allow" && !trust && !chosen) return;
+  const trust = f.hasAttribute("data-trust"), asked = f.hasAttribute("data-consent"), chosen = $("input[name=reach]:checked", f);
+  if (kind === "allow" && !trust && !asked && !chosen) return;
   busy = true;
   draw();
   say({ text: words.sending }, "info");
   try {
-    const next = await (trust ? confirm(f, kind) : decide(f, kind, chosen));
+    const next = await (trust ? confirm(f, kind) : asked ? consent(f, kind) : decide(f, kind, chosen));
     sessionStorage.removeItem("note " + f.dataset.id);
     say(null);
     if (next?.location) location.assign(next.location); else await closed(f);
@@ -135,6 +135,8 @@ async function confirm(f, kind) {
   const response = await passkey("get", (await post(call + "/passkey", { digest })).options);
   return post(call + "/confirm", { digest, response });
 }
+
+const consent = (f, kind) => post(f.dataset.call, { csrfToken: f.dataset.id, action: kind === "allow" ? "approve" : "cancel" });
 
 async function refused(f, e) {
   if (e.kind === "changed" || e.kind === "closed") {

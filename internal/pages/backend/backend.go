@@ -28,7 +28,7 @@ import (
 func New(a *authority.Authority, bearer string) pages.Backend {
 	b := &backend{a: a, bearer: bearer}
 	return pages.Backend{
-		SetUp: b, Links: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Log: b, Events: b,
+		SetUp: b, Links: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Services: b, Log: b, Events: b,
 	}
 }
 
@@ -519,7 +519,7 @@ func (b *backend) Account(ctx context.Context, s pages.Session) (pages.Account, 
 	for _, in := range account.Sessions {
 		out.SignIns = append(out.SignIns, pages.SignIn{ID: in.ID, Name: in.Agent, Created: time.UnixMilli(in.Created), Seen: time.UnixMilli(in.Created)})
 	}
-	return out, nil
+	return out, b.services(ctx, a, &out)
 }
 
 // RemovePasskey implements pages.Removals.

@@ -54,6 +54,7 @@ type Authority struct {
 	counter  int
 	silent   bool
 	events   []pages.Event // the event with ID n is number n-1
+	services services
 }
 
 type person struct {
@@ -112,13 +113,13 @@ func New(origin string, clock func() time.Time) (*Authority, error) {
 	return &Authority{
 		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none", reader: reading.New(catalog.New()),
 		trusts: map[string]*api.Trust{}, owners: map[string]string{}, sessions: map[string]*session{}, logins: map[string][]byte{},
-		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, origin: origin,
+		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, origin: origin, services: newServices(),
 	}, nil
 }
 
 // Backend returns the parts that the pages need, all of them a.
 func (a *Authority) Backend() pages.Backend {
-	return pages.Backend{SetUp: a, Links: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Log: a, Events: a}
+	return pages.Backend{SetUp: a, Links: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Services: a, Log: a, Events: a}
 }
 
 func random() string {

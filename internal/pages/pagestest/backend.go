@@ -543,7 +543,7 @@ func (a *Authority) Panic(_ context.Context, s pages.Session) (api.PanicResult, 
 func (a *Authority) Account(_ context.Context, s pages.Session) (pages.Account, error) {
 	defer a.lock()()
 	p := a.person(s.Person.Email)
-	out := pages.Account{Keys: p.keys}
+	out := pages.Account{Keys: p.keys, Sessions: a.services.sessions[p.Email], Consents: a.services.consents[p.Email]}
 	for i, c := range p.passkeys {
 		out.Passkeys = append(out.Passkeys, pages.Key{ID: credentialID(c), Name: "Passkey " + strconv.Itoa(i+1), Created: a.clock(), Used: a.clock()})
 	}
