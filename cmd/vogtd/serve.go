@@ -77,6 +77,10 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	if err != nil {
 		return fail(exitConfig, err)
 	}
+	authorityCfg := authorityConfig(cfg, issuer, origin)
+	if err := authority.CheckClients(authorityCfg.Clients); err != nil {
+		return fail(exitConfig, err)
+	}
 	db, err := sqlite.Open(ctx, sqlite.Options{Dir: s.data, Migrations: store.Migrations(), Log: log})
 	switch {
 	case errors.Is(err, store.ErrLocked):
@@ -103,7 +107,7 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 		log.Warn("a file is left out of the catalog; mend it until \"vogt catalog test\" passes, or remove it", "file", l.Path, "reason", l.Reason, "brought_by_vogt", l.Own)
 	}
 	var pushes *push.Sender // set below, before anybody can call
-	a, err := authority.New(ctx, authorityConfig(cfg, issuer, origin), authority.Deps{
+	a, err := authority.New(ctx, authorityCfg, authority.Deps{
 		DB: db, Log: log, Reader: reading.New(known),
 		Pending: func(g grant.Grant) {
 			notifier.Send(cardOf(g, origin))
@@ -302,6 +306,9 @@ func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config 
 		Pending: int64(cfg.Limits.PendingPerAgent), Bytes: int64(cfg.Limits.StoredPerAgent),
 		Creations: float64(cfg.Limits.CreationsPerSecond), Waits: cfg.Limits.WaitsPerAgent,
 		OwnerFactor: int64(cfg.Limits.OwnerFactor),
+	}
+	for _, client := range cfg.Clients {
+		c.Clients = append(c.Clients, authority.ClientMetadata{ID: client.ID, Name: client.Name, RedirectURIs: client.RedirectURIs})
 	}
 	return c
 }

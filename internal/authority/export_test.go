@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"vogt/internal/store"
+	"vogt/internal/token"
 )
 
 // Expire writes down what has run out, as Run does every second.
@@ -50,3 +51,5 @@ func (a *Authority) KeptPatterns(tx store.Tx, owner string) (ids []string, err e
 	}
 	return ids, nil
 }
+// Sign signs claims with the authority's key, as no method of it would.
+func (a *Authority) Sign(claims any) (string, error) { return token.Sign(a.keys.Load().signing, claims) }

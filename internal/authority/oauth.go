@@ -135,6 +135,12 @@ func builtIn() []ClientMetadata {
 	}}
 }
 
+// CheckClients reports what is wrong with configured clients, as New does.
+func CheckClients(configured []ClientMetadata) error {
+	_, err := staticClients(configured)
+	return err
+}
+
 // staticClients are the built-in clients and those of the configuration.
 func staticClients(configured []ClientMetadata) (map[string]ClientMetadata, error) {
 	all := map[string]ClientMetadata{}

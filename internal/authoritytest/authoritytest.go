@@ -76,6 +76,9 @@ type options struct {
 	deps   []func(*authority.Deps)
 	api    []func(*httpapi.Config)
 	run    bool
+
+	clients  authority.ClientSource
+	policies authority.PolicySource
 }
 
 // Option changes how [Start] starts.
@@ -101,6 +104,12 @@ func WithPages(pages func(*authority.Authority) http.Handler) Option {
 // WithDeps changes the authority's surroundings before it starts.
 func WithDeps(change func(*authority.Deps)) Option {
 	return func(o *options) { o.deps = append(o.deps, change) }
+}
+
+// WithServices sets where OAuth clients and the policies of mail domains come
+// from; nil knows none.
+func WithServices(clients authority.ClientSource, policies authority.PolicySource) Option {
+	return func(o *options) { o.clients, o.policies = clients, policies }
 }
 
 // WithAPI changes the configuration of the interface before it starts. The
@@ -188,7 +197,7 @@ func (s *Server) open() {
 	for _, change := range s.opts.config {
 		change(&cfg)
 	}
-	deps := authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask}
+	deps := authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask, Clients: s.opts.clients, Policies: s.opts.policies}
 	for _, change := range s.opts.deps {
 		change(&deps)
 	}

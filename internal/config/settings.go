@@ -53,6 +53,16 @@ type Daemon struct {
 	Mail   Mail   `toml:"mail"`
 	Push   Push   `toml:"push"`
 	Log    Log    `toml:"log"`
+	// Clients are services at which people log in with their account here.
+	Clients []OAuthClient `toml:"clients"`
+}
+
+// OAuthClient is a public OAuth client that is known by name alone.
+type OAuthClient struct {
+	ID   string `toml:"id"`   // its client_id
+	Name string `toml:"name"` // as people are shown it
+	// RedirectURIs are where it may have answers sent, compared letter by letter.
+	RedirectURIs []string `toml:"redirect_uris"`
 }
 
 // Rates are how many calls a minute are answered.
@@ -205,6 +215,12 @@ func (d Daemon) Validate() error {
 		p.baseURL("push.contact", c)
 	} else if c != "" {
 		p.address("push.contact", c)
+	}
+
+	for i, c := range d.Clients {
+		if c.ID == "" || len(c.RedirectURIs) == 0 {
+			p.add(fmt.Sprintf("clients[%d]", i), "id and redirect_uris are required")
+		}
 	}
 
 	p.oneOf("log.level", d.Log.Level, "debug", "info", "warn", "error")
