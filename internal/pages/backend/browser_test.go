@@ -22,9 +22,9 @@ const mara = "mara@home.example"
 
 // start runs a real authority with the pages in front of it. Its clock stands
 // at the time of the machine, as browsers compare it with theirs.
-func start(t *testing.T) *authoritytest.Server {
+func start(t *testing.T, opts ...authoritytest.Option) *authoritytest.Server {
 	t.Helper()
-	s := authoritytest.Start(t, authoritytest.WithPages(func(a *authority.Authority) http.Handler {
+	s := authoritytest.Start(t, append(opts, authoritytest.WithPages(func(a *authority.Authority) http.Handler {
 		h, err := pages.New(pages.Config{
 			PagesOrigin: a.Config().PagesOrigin, Issuer: a.Config().Issuer, Version: "test", Clock: a.Now, Heartbeat: 200 * time.Millisecond,
 		}, backend.New(a, "none"))
@@ -32,7 +32,7 @@ func start(t *testing.T) *authoritytest.Server {
 			t.Fatal(err)
 		}
 		return h
-	}))
+	}))...)
 	s.Clock.Set(time.Now())
 	return s
 }
