@@ -2,6 +2,7 @@ package backend_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -42,21 +43,28 @@ type person struct {
 	*browsertest.Tab
 	s     *authoritytest.Server
 	agent *authoritytest.Principal
+	app   string // redirect address of a service
 }
 
 // TestInBrowser is a person's first day: everything that the pages do for her,
 // in a real Chromium and on the real authority, whose log is verified at the end.
 func TestInBrowser(t *testing.T) {
 	browser := browsertest.Start(t)
-	s := start(t)
-	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s}
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("welcome")) // the browser may be gone
+	}))
+	t.Cleanup(app.Close)
+	s := start(t, authoritytest.WithConfig(func(c *authority.Config) {
+		c.Clients = []authority.ClientMetadata{{ID: service, Name: "A service", RedirectURIs: []string{app.URL + "/callback"}}}
+	}))
+	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s, app: app.URL + "/callback"}
 	b.Viewport(1440, 900, false)
 	for _, step := range []struct {
 		name string
 		do   func(*testing.T, *person)
 	}{
 		{"set-up", setUp}, {"an agent", addAgent}, {"a click on a phone", allowOnPhone}, {"a passkey for what is critical", allowCritical},
-		{"no, with a note", denyWithNote}, {"activity", seeActivity}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
+		{"no, with a note", denyWithNote}, {"activity", seeActivity}, {"a service", logInAtService}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
 		{"removing the first", removeFirst},
 	} {
 		// Steps build on each other: after one that failed nothing is proven.
@@ -215,4 +223,21 @@ func removeFirst(t *testing.T, b *person) {
 	if g := b.agent.Grant(id); g.Strength != grant.Passkey {
 		t.Errorf("the grant is %s, %s", g.Status, g.Strength)
 	}
+}
+
+// logInAtService follows the link of a service, says no, then yes.
+func logInAtService(t *testing.T, b *person) {
+	link := "/authorize?" + url.Values{
+		"response_type": {"code"}, "client_id": {service}, "redirect_uri": {b.app}, "state": {"x"}, "scope": {"openid profile"},
+		"code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
+	}.Encode()
+	for _, answer := range []struct{ button, gives string }{{".btn-deny", "error=access_denied"}, {".btn-allow", "code="}} {
+		b.Visit(link)
+		b.Wait(`location.pathname === "/consent" && ` + b.Has("A service wants to know who you are"))
+		b.Wait(browsertest.Armed)
+		b.Click(answer.button)
+		b.Wait(`location.href.startsWith("` + b.app + `?") && location.search.includes("` + answer.gives + `") && document.body.innerText === "welcome"`)
+	}
+	b.Visit("/account")
+	b.Wait(b.Has("A service (" + service + ")"))
 }
