@@ -51,6 +51,7 @@ func (a *Authority) KeptPatterns(tx store.Tx, owner string) (ids []string, err e
 	}
 	return ids, nil
 }
+
 // Sign signs claims with the authority's key, as no method of it would.
 func (a *Authority) Sign(claims any) (string, error) {
 	return token.Sign(a.keys.Load().signing, claims)
