@@ -350,6 +350,12 @@ func patternFacts(p grant.Pattern) (out [][2]string) {
 	if p.Machine != "" {
 		list("Machine", []string{p.Machine}, "")
 	}
+	if p.Audience != "" {
+		list("Audience", []string{p.Audience}, "")
+	}
+	if p.Unseen {
+		list("Also", []string{"requests that do not say where they run; nobody has looked where links lead"}, "")
+	}
 	if len(p.Files) == 0 {
 		list("Programs", p.Programs, "any")
 	}

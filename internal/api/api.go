@@ -9,6 +9,7 @@ package api
 import (
 	"encoding/json"
 
+	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/statement"
 )
@@ -90,6 +91,31 @@ type Standing struct {
 	Paused     string         `json:"paused,omitempty"` // why it covers nothing at the moment
 	Uses       int64          `json:"use_count"`
 	LastUsedAt int64          `json:"last_used_at,omitempty"`
+
+	// As clients of the OpenApe wire read it. Pattern is what counts.
+	DecidedAt int64            `json:"decided_at"`
+	DecidedBy string           `json:"decided_by"`
+	Request   *StandingRequest `json:"request,omitempty"`
+}
+
+// StandingRequest is the body of POST /api/standing-grants, and how a standing
+// grant is shown to clients that send it. GrantType is always (the default, which
+// ends after 90 days) or timed, with Duration in seconds. What a pattern cannot
+// say is refused with 400 (docs/standing.md).
+type StandingRequest struct {
+	Kind      string            `json:"type,omitempty"` // "standing"; in answers
+	Owner     string            `json:"owner,omitempty"`
+	Requester string            `json:"requester,omitempty"` // the delegate; in answers
+	Delegate  string            `json:"delegate"`
+	Audience  string            `json:"audience"`
+	Chain     []detail.Resource `json:"resource_chain_template"`
+	CLI       string            `json:"cli_id,omitempty"`
+	Action    string            `json:"action,omitempty"`
+	MaxRisk   string            `json:"max_risk,omitempty"`
+	Host      string            `json:"target_host,omitempty"` // "*" for any
+	Type      grant.Type        `json:"grant_type,omitempty"`
+	Duration  int64             `json:"duration,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
 }
 
 // TestStanding is the body of POST /api/standing-grants/test: what would

@@ -117,13 +117,14 @@ func (o *ownerPatterns) size() int { return 1 + len(o.index.All()) }
 type asker struct {
 	agent, owner store.Principal
 	machine      string
+	audience     string
 	groups       []string // that the agent is in
 	unsafe       bool     // the owner has switched the safe commands off
 	programs     []string // of the request
 }
 
 // askerOf finds out whose patterns may cover a request; ok is false for nobody's.
-func askerOf(tx store.Tx, p store.Principal, read flow.Reading, machine string) (who asker, ok bool, err error) {
+func askerOf(tx store.Tx, p store.Principal, read flow.Reading, req grant.Request) (who asker, ok bool, err error) {
 	if p.Kind != kindAgent || p.Owner == "" {
 		return who, false, nil
 	}
@@ -131,7 +132,7 @@ func askerOf(tx store.Tx, p store.Principal, read flow.Reading, machine string) 
 	if err != nil || !usable(owner) {
 		return who, false, ignoreNotFound(err)
 	}
-	who = asker{agent: p, owner: owner, machine: machine, programs: programs(read)}
+	who = asker{agent: p, owner: owner, machine: req.Host, audience: req.Audience, programs: programs(read)}
 	if who.unsafe, err = store.SafeOff(tx, p.Owner); err != nil {
 		return who, false, err
 	}
@@ -145,7 +146,7 @@ func askerOf(tx store.Tx, p store.Principal, read flow.Reading, machine string) 
 // its author is about the asker's request at all.
 func (who *asker) concerns(s *grant.Standing, generation uint64) bool {
 	switch {
-	case generation != who.owner.Generation || !s.For(who.agent.Email, who.agent.Owner, who.groups, who.machine):
+	case generation != who.owner.Generation || !s.For(who.agent.Email, who.agent.Owner, who.groups, who.machine, who.audience):
 		return false
 	case who.unsafe && s.Pattern.Class == grant.ClassSafe:
 		return false
@@ -180,7 +181,7 @@ func (t *txn) judgeStanding(p store.Principal, g grant.Grant, read flow.Reading,
 	if asked.Outcome != flow.Ask || !read.Coverable() {
 		return asked, nil
 	}
-	who, ok, err := askerOf(t, p, read, g.Request.Host)
+	who, ok, err := askerOf(t, p, read, g.Request)
 	if err != nil || !ok {
 		return asked, err
 	}

@@ -62,7 +62,7 @@ func (t *txn) seedSafe(owner store.Principal, agent string, folders []string, by
 	if err != nil {
 		return store.Standing{}, err
 	}
-	return t.putStanding(owner, p, grant.MaxDays, "safe commands", strength)
+	return t.putStanding(owner, p, t.now+grant.MaxDays*24*hourMS, "safe commands", strength)
 }
 
 // safeOn switches the safe commands on: for one agent, in folders, or for all of

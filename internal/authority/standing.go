@@ -77,26 +77,31 @@ func standingParams(params map[string]string) error {
 // addStanding puts a signed pattern into force. The record that holds the
 // signature is the next one.
 func (t *txn) addStanding(person store.Principal, params map[string]string, strength grant.Strength) (store.Standing, error) {
-	var s store.Standing
-	var err error
-	if s.Pattern, err = grant.ParsePattern(params["pattern"]); err != nil {
-		return s, err
+	p, err := grant.ParsePattern(params["pattern"])
+	if err != nil {
+		return store.Standing{}, err
 	}
 	days, err := strconv.Atoi(params["days"])
 	if err != nil {
-		return s, err
+		return store.Standing{}, err
 	}
-	if s.Pattern.Agent != "*" && !strings.HasPrefix(s.Pattern.Agent, grant.GroupPrefix) {
-		if err := t.ownAgent(person, s.Pattern.Agent); err != nil {
-			return s, err
-		}
-	}
-	return t.putStanding(person, s.Pattern, days, params["reason"], strength)
+	return t.insertStanding(person, p, t.now+grant.Millis(days)*24*hourMS, params["reason"], strength)
 }
 
-// putStanding puts a pattern into force. The next record must say who has
+// insertStanding puts a pattern of the person's into force until then. The record
+// of it is the next one.
+func (t *txn) insertStanding(person store.Principal, p grant.Pattern, until grant.Millis, reason string, strength grant.Strength) (store.Standing, error) {
+	if p.Agent != "*" && !strings.HasPrefix(p.Agent, grant.GroupPrefix) {
+		if err := t.ownAgent(person, p.Agent); err != nil {
+			return store.Standing{}, err
+		}
+	}
+	return t.putStanding(person, p, until, reason, strength)
+}
+
+// putStanding puts a pattern into force until then. The next record must say who has
 // confirmed it.
-func (t *txn) putStanding(person store.Principal, p grant.Pattern, days int, reason string, strength grant.Strength) (s store.Standing, err error) {
+func (t *txn) putStanding(person store.Principal, p grant.Pattern, until grant.Millis, reason string, strength grant.Strength) (s store.Standing, err error) {
 	s.Pattern = p
 	n, err := store.CountStanding(t, person.Email)
 	if err != nil {
@@ -112,7 +117,7 @@ func (t *txn) putStanding(person store.Principal, p grant.Pattern, days int, rea
 		return s, err
 	}
 	s.Author, s.Generation, s.Reason, s.Strength = person.Email, person.Generation, reason, strength
-	s.Created, s.Until = t.now, t.now+grant.Millis(days)*24*hourMS
+	s.Created, s.Until = t.now, until
 	return s, store.InsertStanding(t, s)
 }
 
@@ -120,7 +125,7 @@ func (t *txn) putStanding(person store.Principal, p grant.Pattern, days int, rea
 func (a *Authority) standingView(s store.Standing) api.Standing {
 	out := api.Standing{
 		ID: s.ID, Type: "standing", Status: grant.Approved, Author: s.Author, Pattern: s.Pattern, Reason: s.Reason, CreatedAt: s.Created.Seconds(),
-		ExpiresAt: s.Until.Seconds(), Strength: s.Strength, Record: s.Record, Paused: s.Paused, Uses: s.Uses, LastUsedAt: s.LastUsed.Seconds(),
+		ExpiresAt: s.Until.Seconds(), DecidedAt: s.Created.Seconds(), DecidedBy: s.Author, Request: a.wireStanding(s), Strength: s.Strength, Record: s.Record, Paused: s.Paused, Uses: s.Uses, LastUsedAt: s.LastUsed.Seconds(),
 	}
 	switch {
 	case s.Revoked != 0:
@@ -151,7 +156,7 @@ func (a *Authority) Standing(ctx context.Context, by Actor) ([]api.Standing, err
 		}
 		all, err := store.StandingOf(tx, author)
 		for _, s := range all {
-			if !by.Agent() || s.For(by.Principal.Email, author, groups, s.Pattern.Machine) {
+			if !by.Agent() || s.For(by.Principal.Email, author, groups, s.Pattern.Machine, s.Pattern.Audience) {
 				out = append(out, a.standingView(s))
 			}
 		}
@@ -419,7 +424,7 @@ func (a *Authority) TestStanding(ctx context.Context, by Actor, agent string, re
 		if err != nil || p.Email != by.Principal.Email && p.Owner != by.Principal.Email {
 			return problem(404, "There is no such agent", "", "See yours: vogt agent list.").caused(ignoreNotFound(err))
 		}
-		who, ok, err := askerOf(tx, p, read, req.Host)
+		who, ok, err := askerOf(tx, p, read, req)
 		if err != nil {
 			return err
 		}
@@ -482,7 +487,7 @@ func (a *Authority) Covered(ctx context.Context, by Actor, id string) (out []str
 		if len(calls) > maxTested {
 			return nil
 		}
-		who, ok, err := askerOf(tx, p, read, g.Request.Host)
+		who, ok, err := askerOf(tx, p, read, g.Request)
 		if err != nil || !ok {
 			return err
 		}

@@ -152,7 +152,7 @@ func TestNobodySignsForAnother(t *testing.T) {
 	c.approver.Post(trustPath(tr.ID, "confirm"), c.approver.SignedChange(tr.ID)).Problem(404)
 	// The interface of foreign clients makes none.
 	for _, who := range []string{"owner", "requester"} {
-		c.keys[who].Post(api.PathStanding, map[string]any{"delegate": c.sibling.Email, "audience": "shapes", "resource_chain_template": []any{}}).Problem(404)
+		c.keys[who].Post(api.PathStanding, map[string]any{"delegate": c.sibling.Email, "audience": "shapes", "resource_chain_template": []any{}}).Problem(map[string]int{"owner": 400, "requester": 403}[who])
 	}
 	// Nobody but its author takes one back.
 	s := sign(t, c.owner, catIn("*"))

@@ -35,6 +35,7 @@ const (
 type past struct {
 	agent    string
 	machine  string
+	audience string
 	command  string
 	calls    []coverage.Call
 	where    coverage.Where
@@ -82,7 +83,7 @@ func (a *Authority) history(ctx context.Context, person store.Principal, days in
 			continue
 		}
 		p := &past{
-			agent: g.Request.Requester, machine: g.Request.Host, command: shorten(read.Calls[0].Shown(), maxReason),
+			agent: g.Request.Requester, machine: g.Request.Host, audience: g.Request.Audience, command: shorten(read.Calls[0].Shown(), maxReason),
 			calls: read.Covered(), where: flow.WhereOf(g.Request), read: read, critical: !read.Coverable(),
 			allowed: state == "allowed", denied: state == "denied", count: 1,
 		}
@@ -94,8 +95,8 @@ func (a *Authority) history(ctx context.Context, person store.Principal, days in
 // covers reports whether a pattern alone covers a request of the history.
 func (p *past) covers(pattern *grant.Pattern, groups []string, author string) (bool, string) {
 	s := grant.Standing{Author: author, Pattern: *pattern}
-	if !s.For(p.agent, author, groups, p.machine) {
-		return false, "it is another agent's, or from another machine"
+	if !s.For(p.agent, author, groups, p.machine, p.audience) {
+		return false, "it is another agent's, or from another machine or for another audience"
 	}
 	if p.critical {
 		return false, "it is critical, which is asked every time"
@@ -197,7 +198,7 @@ func (a *Authority) examples(p *grant.Pattern, out *api.StandingPreview) {
 	for _, line := range exampleLines() {
 		read := a.reader.Text(line, reading.Place{Cwd: cwd, Home: "/home/agent"})
 		r := flow.Reading{Reading: read, Details: read.Details(), Risk: read.Risk}
-		was := past{agent: p.Agent, machine: p.Machine, calls: r.Covered(), read: r, critical: !r.Coverable()}
+		was := past{agent: p.Agent, machine: p.Machine, audience: p.Audience, calls: r.Covered(), read: r, critical: !r.Coverable()}
 		if p.Box != nil {
 			was.where = coverage.Where{Profile: p.Box.Profile, Workspace: cwd, Offline: len(p.Hosts) == 0, Reaches: p.Hosts}
 		}

@@ -228,6 +228,10 @@ func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
 	if !slices.Contains(strings.Split(was.Params["id"], ","), r.Standing) {
 		return misfit("standing grant", "record %d is of another one", r.StandingRecord)
 	}
+	if r.Strength == grant.Bearer && was.Operation == api.TrustStandingAdd && was.By == r.DecidedBy {
+		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" wanted the standing grant "+r.Standing+" is the authority's word: a login alone asked for it, and nothing was signed")
+		return nil
+	}
 	if r.Strength == grant.Bearer && signs == "safe" || was.Operation == "principal.create" {
 		p.Trusted = append(p.Trusted, "the safe commands came with the agent, which "+was.By+" enrolled without a signature; that is the authority's word")
 		return nil

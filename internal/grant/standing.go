@@ -26,12 +26,16 @@ const (
 )
 
 // Pattern is what a standing grant covers: a class of calls. The zero value
-// covers nothing. Lists that are empty mean any for programs, operations and
-// machines, and none for paths and hosts.
+// covers nothing. Lists that are empty mean any for programs, operations,
+// machines and audiences, and none for paths and hosts.
 type Pattern struct {
-	Agent      string      `json:"agent"`                // e-mail of one agent, "group:NAME", or "*" for all of the author's
-	Class      Class       `json:"class,omitempty"`      // which class it is, exactly
-	Machine    string      `json:"machine,omitempty"`    // name of the host that asks
+	Agent    string `json:"agent"`              // e-mail of one agent, "group:NAME", or "*" for all of the author's
+	Class    Class  `json:"class,omitempty"`    // which class it is, exactly
+	Machine  string `json:"machine,omitempty"`  // name of the host that asks
+	Audience string `json:"audience,omitempty"` // whom requests are meant for; a client's word that parts doors
+	// Unseen covers also requests that do not say where they would run, as those of
+	// other clients: nobody has looked where links lead. Paths are absolute then.
+	Unseen     bool        `json:"unseen,omitempty"`
 	Programs   []string    `json:"programs,omitempty"`   // as the catalog names them
 	Operations []string    `json:"operations,omitempty"` // of the catalog, "git.log", with all below it
 	Does       []Deed      `json:"does"`
@@ -177,7 +181,7 @@ func (p Pattern) check() error {
 			}
 		}
 	}
-	for _, text := range []string{p.Agent, p.Machine} {
+	for _, text := range []string{p.Agent, p.Machine, p.Audience} {
 		if err := plain(text); err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
@@ -319,10 +323,10 @@ func (s *Standing) Active(now Millis) bool {
 }
 
 // For reports whether s is about requests of this agent, which is in these groups,
-// from this machine.
-func (s *Standing) For(agent, owner string, groups []string, machine string) bool {
+// from this machine, meant for this audience.
+func (s *Standing) For(agent, owner string, groups []string, machine, audience string) bool {
 	p := s.Pattern
-	if owner == "" || s.Author != owner || p.Machine != "" && p.Machine != machine {
+	if owner == "" || s.Author != owner || p.Machine != "" && p.Machine != machine || p.Audience != "" && p.Audience != audience {
 		return false
 	}
 	name, group := strings.CutPrefix(p.Agent, GroupPrefix)

@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 	if !reflect.DeepEqual(a.Read, []string{"/p/a", "/p/b"}) || a.MaxRisk != detail.Medium || a.Limits.PerMinute != 60 || a.Limits.Deletes != 50 {
 		t.Errorf("completed: %+v", a)
 	}
-	if (&Standing{}).Active(1) || (&Standing{}).For("", "", nil, "") {
+	if (&Standing{}).Active(1) || (&Standing{}).For("", "", nil, "", "") {
 		t.Error("the zero standing grant is in force")
 	}
 }

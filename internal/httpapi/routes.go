@@ -62,6 +62,7 @@ func (s *server) routes() {
 	s.signedIn("POST "+api.PathPanic, panicNow)
 
 	s.signedIn("GET "+api.PathStanding, listStanding)
+	s.signedIn("POST "+api.PathStanding, addStanding)
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding)
 	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding)
 	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions)

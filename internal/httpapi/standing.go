@@ -14,6 +14,18 @@ func listStanding(c *call) error {
 	return c.ok(http.StatusOK, all)
 }
 
+func addStanding(c *call) error {
+	var in api.StandingRequest
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	out, err := c.s.Authority.AddStandingByBearer(c.Context(), c.actor, in)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusCreated, out)
+}
+
 func testStanding(c *call) error {
 	var in api.TestStanding
 	if err := c.body(&in); err != nil {

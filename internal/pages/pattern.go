@@ -17,6 +17,10 @@ func patternParams(p grant.Pattern) (out []paramView) {
 	list := func(name string, values []string) { line(name, strings.Join(values, ", ")) }
 	line("agent", p.Agent)
 	line("machine", p.Machine)
+	line("audience", p.Audience)
+	if p.Unseen {
+		line("unseen", "*")
+	}
 	programs := p.Programs
 	if len(programs) == 0 {
 		programs = []string{"*"}

@@ -140,6 +140,9 @@ func New(c *catalog.Catalog) *Reader {
 // and clean.
 func (rd *Reader) Classify(path string) catalog.Class { return rd.catalog.Classify(path, "") }
 
+// Knows reports whether the reader's catalog knows a program by its base name.
+func (rd *Reader) Knows(program string) bool { return rd.catalog.Entry(program) != nil }
+
 // HostKind is what the reader's catalog knows of a host.
 func (rd *Reader) HostKind(host string) string { return rd.catalog.HostKind(host) }
 
