@@ -135,6 +135,10 @@ func (e *env) pass(ctx context.Context, c *client.Client, ask flow.Asking, limit
 		Authority: c, Ledger: c, Executor: e.executor(), Now: e.now,
 		Links: e.links,
 		Covered: func(g api.Grant) {
+			if g.Policy != "" {
+				e.say(messages.PolicyUsed, terminal.Visible(g.DecidedBy))
+				return
+			}
 			e.say(messages.StandingUsed, terminal.Visible(g.Standing), terminal.Visible(g.DecidedBy))
 		},
 		Announce: func(g api.Grant) { e.announce(g, limit) },

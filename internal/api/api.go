@@ -32,6 +32,7 @@ const (
 	PathStanding     = "/api/standing-grants"
 	PathSafe         = "/api/safe-commands"
 	PathGroups       = "/api/agent-groups"
+	PathUsers        = "/api/users" // {email}/agents, {email}/yolo-policy
 	PathAudit        = "/api/audit"
 	PathEvents       = "/api/events" // server-sent events
 	PathConnections  = "/api/connections"
@@ -69,9 +70,12 @@ type Grant struct {
 	ApproveURL string         `json:"approve_url,omitempty"`
 	// Automatic is set on creation when an existing permission covered it.
 	Automatic bool   `json:"approved_automatically,omitempty"`
-	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse" or "standing"
+	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse", "standing" or "yolo"
 	// Standing is the standing grant that decided in the person's name.
 	Standing string `json:"decided_by_standing_grant,omitempty"`
+	// Policy is the auto-approval policy that did.
+	Policy  string `json:"decided_by_policy,omitempty"`
+	Binding string `json:"binding,omitempty"` // as in a receipt
 }
 
 // Standing is a pattern that a person has signed: GET /api/standing-grants
@@ -116,6 +120,48 @@ type StandingRequest struct {
 	Type      grant.Type        `json:"grant_type,omitempty"`
 	Duration  int64             `json:"duration,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
+}
+
+// Policy approves an agent's requests without a card: it is shown flat and beside
+// that under "policy", as clients read either. Times are Unix seconds. ExpiresAt is
+// null only where there is no policy.
+type Policy struct {
+	ID         string           `json:"id,omitempty"`
+	Agent      string           `json:"agentEmail"`
+	Audience   string           `json:"audience"` // "*" for any
+	Mode       grant.PolicyMode `json:"mode"`
+	By         string           `json:"enabledBy,omitempty"`
+	Allow      []string         `json:"allowPatterns"`
+	Deny       []string         `json:"denyPatterns"`
+	DenyRisk   *string          `json:"denyRiskThreshold"` // this risk and above is asked
+	EnabledAt  int64            `json:"enabledAt,omitempty"`
+	ExpiresAt  *int64           `json:"expiresAt"`
+	UpdatedAt  int64            `json:"updatedAt,omitempty"`
+	Strength   grant.Strength   `json:"strength,omitempty"`
+	Record     int64            `json:"record,omitempty"` // of the log, that tells who wrote it
+	Paused     string           `json:"paused,omitempty"`
+	Uses       int64            `json:"use_count"`
+	LastUsedAt int64            `json:"last_used_at,omitempty"`
+	Limits     grant.Limits     `json:"limits"`
+}
+
+// PolicyAnswer answers GET and PUT /api/users/{email}/yolo-policy. Without a policy
+// Policy is null and the flat members are those of an empty allow-list.
+type PolicyAnswer struct {
+	Policy
+	Whole *Policy `json:"policy"`
+}
+
+// SetPolicy is the body of PUT /api/users/{email}/yolo-policy?audience=, by a
+// person's bearer, only as far as bearer_decisions admits. An ExpiresAt of 0 or null
+// is 90 days from now.
+type SetPolicy struct {
+	Audience  string           `json:"audience,omitempty"`
+	Mode      grant.PolicyMode `json:"mode"`
+	Allow     []string         `json:"allowPatterns"`
+	Deny      []string         `json:"denyPatterns"`
+	DenyRisk  string           `json:"denyRiskThreshold"`
+	ExpiresAt int64            `json:"expiresAt"`
 }
 
 // TestStanding is the body of POST /api/standing-grants/test: what would
@@ -275,6 +321,12 @@ type Receipt struct {
 	// its signature in the log.
 	Standing       string `json:"decided_by_standing_grant,omitempty"`
 	StandingRecord int64  `json:"standing_record,omitempty"`
+	// Policy is the auto-approval policy that decided, and the same of it.
+	Policy       string `json:"decided_by_policy,omitempty"`
+	PolicyRecord int64  `json:"policy_record,omitempty"`
+	// Binding is "client" where only the client that asked ties the permission to
+	// the command: it need not fetch a token, and runs what it likes.
+	Binding string `json:"binding,omitempty"`
 }
 
 // Batch is the body of POST /api/grants/batch.
@@ -446,6 +498,8 @@ const (
 	TrustSafeOn         = "safe.on"         // email, or "" for all agents of the person; safe: folders, as for agent.add
 	TrustGroupSet       = "group.set"       // name; agents: their addresses with commas, all of the group's
 	TrustLabelsEnd      = "labels.end"      // email: of the agent whose labels end
+	// policy: a grant.Policy as JSON; days, 1 to 366, or "" for 90
+	TrustPolicySet = "policy.set"
 )
 
 // TrustRequest is the body of POST /api/trust: it prepares a change that only
@@ -473,6 +527,7 @@ type Trust struct {
 	Enrolled *Enrolled `json:"enrolled,omitempty"`
 	Login    *Login    `json:"login,omitempty"`
 	Standing *Standing `json:"standing,omitempty"`
+	Policy   *Policy   `json:"policy,omitempty"`
 	Link     string    `json:"link,omitempty"` // only in the answer to the call that confirmed
 }
 

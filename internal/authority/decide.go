@@ -66,7 +66,7 @@ func (a *Authority) Offer(ctx context.Context, by Actor, id string, reach Reach)
 
 // lasting reports whether g may be allowed for longer than one execution.
 func lasting(g grant.Grant) bool {
-	return g.Risk.Within(detail.High) && g.Request.RunAs == "" && g.Request.Audience != "ape-shell"
+	return g.Risk.Within(detail.High) && g.Request.RunAs == "" && !foreign(g)
 }
 
 func (a *Authority) checkReach(r Reach) error {

@@ -39,6 +39,8 @@ type Created struct {
 	// Standing says that standing grants cover the request, which is a grant of
 	// its own.
 	Standing bool
+	// Policy says so of an auto-approval policy.
+	Policy bool
 }
 
 // Create takes a request. It is read by the authority itself; what the client
@@ -153,6 +155,11 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	verdict, err := t.judgeStanding(p, g, read, flow.Judge(read, g.Identity, open, t.now))
 	if err != nil {
 		return Created{}, err
+	}
+	if verdict.Outcome == flow.Ask && read.Coverable() {
+		if out, approved, err := t.byPolicy(p, g, key, read, size); approved || err != nil {
+			return out, err
+		}
 	}
 	switch verdict.Outcome {
 	case flow.Allow:
@@ -336,6 +343,21 @@ func normaliseConnect(req *grant.Request) error {
 
 // maxBox is how much a request may say of its box, in bytes.
 const maxBox = 8 << 10
+
+// bindingClient is said of grants that only the asking client ties to a command.
+const bindingClient = "client"
+
+// foreign reports whether a grant is for a client that runs its lines without a
+// token: the authority cannot tie the permission to the command.
+func foreign(g grant.Grant) bool { return g.Request.Audience == "ape-shell" }
+
+// Binding says who ties a permission to its command, "" for the authority.
+func Binding(g grant.Grant) string {
+	if foreign(g) {
+		return bindingClient
+	}
+	return ""
+}
 
 // maxDuration is the longest a timed permission may last: one year.
 const maxDuration = 366 * 24 * 60 * 60

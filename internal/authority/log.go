@@ -80,6 +80,7 @@ type decisionRecord struct {
 	Evidence  json.RawMessage  `json:"evidence,omitempty"`
 	Note      string           `json:"note,omitempty"`
 	Standing  []string         `json:"standing,omitempty"` // the standing grants that decided in the person's name
+	Policy    string           `json:"policy,omitempty"`   // the policy that did
 }
 
 type intentRecord struct {
@@ -325,6 +326,9 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 			return err
 		}
 		if err := store.CancelAllRecoveries(t, "restore"); err != nil {
+			return err
+		}
+		if err := store.PauseAllPolicies(t, "the data was restored from an older copy"); err != nil {
 			return err
 		}
 	}
@@ -599,6 +603,14 @@ func (a *Authority) receiptOf(tx store.Tx, g grant.Grant, index int64) (*api.Rec
 		}
 		r.StandingRecord = s.Record
 	}
+	if d.Policy != "" {
+		p, err := store.PolicyByID(tx, d.Policy)
+		if err != nil {
+			return nil, err
+		}
+		r.Policy, r.PolicyRecord = p.ID, p.Record
+	}
+	r.Binding = Binding(g)
 	return r, nil
 }
 

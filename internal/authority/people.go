@@ -634,6 +634,9 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 	if err := t.endStandingOf(by.Name(), p); err != nil {
 		return err
 	}
+	if err := t.endPoliciesOf(by.Name(), p.Email); err != nil {
+		return err
+	}
 	_, err = t.record(recordTrust, "", email, trustRecord{Operation: operation, By: by.Name(), Subject: email})
 	return err
 }

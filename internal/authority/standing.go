@@ -266,38 +266,47 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 		ids = append(ids, s.ID)
 	}
 	if !old {
-		if err := store.InsertGrant(t, g, key, size); err != nil {
-			return out, false, err
-		}
-		if _, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, "covered by a standing grant")); err != nil {
+		if err := t.take(g, key, size, "covered by a standing grant"); err != nil {
 			return out, false, err
 		}
 	}
 	first := verdict.Standing[0]
-	statement := t.a.statementOf(g, Reach{Type: grant.Once})
-	digest := statement.Digest()
-	encoded, err := json.Marshal(statement)
-	if err != nil {
-		return out, false, err
-	}
-	next, err := g.Apply(grant.Approve{Type: grant.Once, Until: until, Decision: grant.Decision{
-		By: first.Author, At: t.now, Strength: first.Strength, Digest: digest, Standing: first.ID,
-	}})
-	if err != nil {
-		return out, false, err
-	}
 	for _, id := range ids {
 		// It counts when it was asked: what waited is no burst.
 		if err := store.UseStanding(t, id, g.ID, deletes, int64(min(g.Created, t.now))); err != nil {
 			return out, false, err
 		}
 	}
-	fault.Point("authority.use-standing")
-	err = t.settle(next, decisionRecord{
-		Grant: g.ID, By: first.Author, Answer: "approved", Type: next.Type, Until: next.ValidUntil,
-		Strength: first.Strength, Digest: digest, Statement: encoded, Standing: ids,
-	})
+	next, err := t.inTheirName(g, until, grant.Decision{By: first.Author, Strength: first.Strength, Standing: first.ID}, decisionRecord{Standing: ids})
 	return Created{Grant: next, New: true, Standing: true}, true, err
+}
+
+// take stores a request that is decided at once, and says in its record by what.
+func (t *txn) take(g grant.Grant, key []byte, size int, verdict string) error {
+	if err := store.InsertGrant(t, g, key, size); err != nil {
+		return err
+	}
+	_, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, verdict))
+	return err
+}
+
+// inTheirName makes a stored request a once-grant until then, in the name of the
+// person who has written beforehand what decides.
+func (t *txn) inTheirName(g grant.Grant, until grant.Millis, d grant.Decision, rec decisionRecord) (grant.Grant, error) {
+	statement := t.a.statementOf(g, Reach{Type: grant.Once})
+	encoded, err := json.Marshal(statement)
+	if err != nil {
+		return g, err
+	}
+	d.At, d.Digest = t.now, statement.Digest()
+	next, err := g.Apply(grant.Approve{Type: grant.Once, Until: until, Decision: d})
+	if err != nil {
+		return g, err
+	}
+	fault.Point("authority.use-standing")
+	rec.Grant, rec.By, rec.Answer, rec.Type, rec.Until = g.ID, d.By, "approved", next.Type, next.ValidUntil
+	rec.Strength, rec.Digest, rec.Statement = d.Strength, d.Digest, encoded
+	return next, t.settle(next, rec)
 }
 
 // overLimit says which limit the next use would exceed.

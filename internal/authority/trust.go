@@ -64,6 +64,8 @@ func trustParams(operation string) ([]string, bool) {
 		return []string{"pattern", "days?", "reason?"}, true
 	case api.TrustStandingResume:
 		return []string{"id"}, true
+	case api.TrustPolicySet:
+		return []string{"policy", "days?"}, true
 	}
 	return nil, false
 }
@@ -89,7 +91,7 @@ func checkTrust(req api.TrustRequest) error {
 		if !known[k] {
 			return bad("parameter %q is unknown to %s.", k, req.Operation)
 		}
-		if len(v) > 1024 && k != "pattern" && k != "agents" && k != "safe" {
+		if len(v) > 1024 && k != "pattern" && k != "policy" && k != "agents" && k != "safe" {
 			return bad("parameter %q is too long.", k)
 		}
 		// All of them are shown to the person and become part of what is signed.
@@ -134,6 +136,11 @@ func checkTrust(req api.TrustRequest) error {
 	}
 	if req.Operation == api.TrustStandingAdd {
 		if err := standingParams(req.Params); err != nil {
+			return err
+		}
+	}
+	if req.Operation == api.TrustPolicySet {
+		if err := policyParams(req.Params); err != nil {
 			return err
 		}
 	}
@@ -243,6 +250,7 @@ type trustResult struct {
 	Enrolled *api.Enrolled `json:"enrolled,omitempty"`
 	Login    *api.Login    `json:"login,omitempty"`
 	Standing *api.Standing `json:"standing,omitempty"`
+	Policy   *api.Policy   `json:"policy,omitempty"`
 	// Link is for whoever confirmed and is stored nowhere: an asker who talked
 	// somebody into confirming would get into the account with it.
 	Link string `json:"-"`
@@ -287,6 +295,7 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		return store.TakeTrustResult(t, id)
 	})
 	out.Enrolled, out.Login, out.Standing = result.Enrolled, result.Login, result.Standing
+	out.Policy = result.Policy
 	return out, err
 }
 
@@ -389,6 +398,9 @@ func (t *txn) confirm(by Actor, id string, digest statement.Digest, proof proven
 	if len(result.made) > 0 {
 		params["id"] = strings.Join(result.made, ",") // what is signed has no name before
 	}
+	if result.Policy != nil {
+		params["id"] = result.Policy.ID
+	}
 	fault.Point("authority.confirm")
 	encoded, err := json.Marshal(result)
 	if err != nil {
@@ -478,6 +490,11 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 	case api.TrustLabelsEnd:
 		if err = t.ownAgent(person, email); err == nil {
 			subject, err = email, store.EndLabels(t, email)
+		}
+	case api.TrustPolicySet:
+		var p store.Policy
+		if p, err = t.setPolicy(person, params, strength); err == nil {
+			result.Policy, subject = policyView(p), p.Policy.Agent
 		}
 	default:
 		err = fmt.Errorf("operation %q has no change", operation)

@@ -30,7 +30,10 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 		if err := a.usableBy(tx, g); err != nil {
 			return err
 		}
-		return standingStill(tx, g, a.now())
+		if err := standingStill(tx, g, a.now()); err != nil {
+			return err
+		}
+		return policyStill(tx, g, a.now())
 	})
 	if err != nil {
 		return "", g, err
@@ -153,6 +156,9 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 			return err
 		}
 		if err := standingStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
+			return err
+		}
+		if err := policyStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
 		if claims.Key != "" {

@@ -169,7 +169,9 @@ func (c *Client) verifyEvidence(ctx context.Context, p *Proof) error {
 	r := p.Receipt
 	switch {
 	case r.Standing != "":
-		return c.verifyStanding(ctx, p)
+		return c.verifyWritten(ctx, p, written{"standing grant", r.Standing, r.StandingRecord, api.TrustStandingAdd, "pattern"})
+	case r.Policy != "":
+		return c.verifyWritten(ctx, p, written{"policy", r.Policy, r.PolicyRecord, api.TrustPolicySet, "policy"})
 	case p.Answer == "denied":
 		p.Trusted = append(p.Trusted, "a no needs no proof: that "+r.DecidedBy+" said it is the authority's word")
 		return nil
@@ -191,17 +193,26 @@ func (c *Client) verifyEvidence(ctx context.Context, p *Proof) error {
 	return misfit("evidence", "the strength %.40q is unknown", r.Strength)
 }
 
-// verifyStanding verifies that the person has signed the standing grant that
-// decided: its pattern stands in what was signed.
-func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
+// written is what a person has written beforehand and what decided.
+type written struct {
+	what      string // "standing grant" or "policy"
+	id        string
+	record    int64
+	operation string // that signs one
+	param     string // that holds it
+}
+
+// verifyWritten verifies that the person has signed what decided in its name: it
+// stands in what was signed.
+func (c *Client) verifyWritten(ctx context.Context, p *Proof, w written) error {
 	r := p.Receipt
-	after := r.StandingRecord - 1
+	after := w.record - 1
 	page, err := c.Records(ctx, LogQuery{After: &after, Limit: 1})
 	if err != nil {
 		return err
 	}
-	if len(page.Records) != 1 || page.Records[0].Index != r.StandingRecord {
-		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" has signed the standing grant "+r.Standing+" is the authority's word: it does not show record "+fmt.Sprint(r.StandingRecord))
+	if len(page.Records) != 1 || page.Records[0].Index != w.record {
+		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" has signed the "+w.what+" "+w.id+" is the authority's word: it does not show record "+fmt.Sprint(w.record))
 		return nil
 	}
 	var was struct {
@@ -214,22 +225,22 @@ func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
 		Statement statement.Statement `json:"statement"`
 	}
 	if err := json.Unmarshal(page.Records[0].Body, &was); err != nil || page.Records[0].Type != "trust" {
-		return misfit("standing grant", "record %d signs none", r.StandingRecord)
+		return misfit(w.what, "record %d signs none", w.record)
 	}
-	s, signs := was.Statement, "pattern"
+	s, signs := was.Statement, w.param
 	switch was.Operation {
-	case api.TrustStandingAdd:
+	case w.operation:
 	case api.TrustAgentAdd, api.TrustSafeOn:
 		signs = "safe" // the folders say the whole of it
 	case "principal.create":
 	default:
-		return misfit("standing grant", "record %d signs none", r.StandingRecord)
+		return misfit(w.what, "record %d signs none", w.record)
 	}
-	if !slices.Contains(strings.Split(was.Params["id"], ","), r.Standing) {
-		return misfit("standing grant", "record %d is of another one", r.StandingRecord)
+	if was.Operation != w.operation && w.operation != api.TrustStandingAdd || !slices.Contains(strings.Split(was.Params["id"], ","), w.id) {
+		return misfit(w.what, "record %d is of another one", w.record)
 	}
-	if r.Strength == grant.Bearer && was.Operation == api.TrustStandingAdd && was.By == r.DecidedBy {
-		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" wanted the standing grant "+r.Standing+" is the authority's word: a login alone asked for it, and nothing was signed")
+	if r.Strength == grant.Bearer && was.Operation == w.operation && was.By == r.DecidedBy {
+		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" wanted the "+w.what+" "+w.id+" is the authority's word: a login alone asked for it, and nothing was signed")
 		return nil
 	}
 	if r.Strength == grant.Bearer && signs == "safe" || was.Operation == "principal.create" {
@@ -238,20 +249,20 @@ func (c *Client) verifyStanding(ctx context.Context, p *Proof) error {
 	}
 	switch {
 	case was.By != r.DecidedBy || was.Strength != r.Strength:
-		return misfit("standing grant", "record %d names another person or strength", r.StandingRecord)
+		return misfit(w.what, "record %d names another person or strength", w.record)
 	case s.Digest() != was.Digest || s.Purpose != statement.Trust || s.Issuer != c.wire.base:
-		return misfit("standing grant", "the digest in record %d is not that of its statement", r.StandingRecord)
+		return misfit(w.what, "the digest in record %d is not that of its statement", w.record)
 	case len(s.Argv) == 0 || s.Argv[0] != was.Operation || !slices.Contains(s.Argv, signs+"="+was.Params[signs]):
-		return misfit("standing grant", "what was signed in record %d has another pattern", r.StandingRecord)
+		return misfit(w.what, "what was signed in record %d has another one", w.record)
 	}
 	signed := Proof{Receipt: api.Receipt{Statement: s, Digest: was.Digest, DecidedBy: was.By, Strength: was.Strength, Evidence: was.Evidence}, Answer: "approved"}
 	if err := c.verifyEvidence(ctx, &signed); err != nil {
 		return err
 	}
-	p.Verified = append(p.Verified, "the standing grant "+r.Standing+" has its signature in record "+fmt.Sprint(r.StandingRecord)+":")
+	p.Verified = append(p.Verified, "the "+w.what+" "+w.id+" has its signature in record "+fmt.Sprint(w.record)+":")
 	p.Verified = append(p.Verified, signed.Verified...)
 	p.Trusted = append(p.Trusted, signed.Trusted...)
-	p.Trusted = append(p.Trusted, "that its pattern covers this command, and that record "+fmt.Sprint(r.StandingRecord)+" is in the log, is the authority's word; vogt audit verify checks the latter")
+	p.Trusted = append(p.Trusted, "that it covers this command, and that record "+fmt.Sprint(w.record)+" is in the log, is the authority's word; vogt audit verify checks the latter")
 	return nil
 }
 

@@ -30,6 +30,9 @@ type Call struct {
 	// Carrier says that it does nothing but start calls that stand beside it, or
 	// say where they run.
 	Carrier bool
+	// Redirected says that a redirection opens a file or a connection for it, which
+	// its words do not show.
+	Redirected bool
 }
 
 // Where is what a request says of its surroundings.

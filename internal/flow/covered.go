@@ -22,13 +22,14 @@ func (r *Reading) Covered() []coverage.Call {
 		rest &^= c.Effects
 		_, literal := c.Argv()
 		if many {
-			out = append(out, coverage.Call{Detail: r.Details[i], Effects: c.Effects, Unknown: true, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd})
+			out = append(out, coverage.Call{Detail: r.Details[i], Effects: c.Effects, Unknown: true, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Redirected: c.Redirected})
 			continue
 		}
 		out = append(out, r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
 			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Elsewhere: r.elsewhere(i), First: i == 0, Carrier: carrier(r.Calls, i),
+			Redirected: c.Redirected,
 		}))
 	}
 	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {

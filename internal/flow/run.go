@@ -139,7 +139,7 @@ func Run(ctx context.Context, door Door, ask Asking) (Result, error) {
 	if g.Status != grant.Approved {
 		return Result{Ending: EndingOf(g.Status), Grant: g}, nil
 	}
-	if door.Covered != nil && g.Automatic && g.Standing != "" {
+	if door.Covered != nil && g.Automatic && (g.Standing != "" || g.Policy != "") {
 		door.Covered(g)
 	}
 	use, err := door.Ledger.Redeem(ctx, g.ID, req)
@@ -261,7 +261,7 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return nil
 	}
 	was, is := *granted.Context, *req.Context
-	standing := g.Standing != "" // nobody saw it: that there were no links has decided, too
+	standing := g.Standing != "" || g.Policy != "" // nobody saw it: that there were no links has decided, too
 	switch {
 	case !sameFile(was.Cwd, is.Cwd):
 		return &MismatchError{"folder", pathOf(was.Cwd), pathOf(is.Cwd)}

@@ -158,6 +158,8 @@ type Decision struct {
 	Evidence []byte           `json:"evidence,omitempty"`
 	// Standing is the standing grant that decided in the person's name.
 	Standing string `json:"standing,omitempty"`
+	// Policy is the auto-approval policy that did.
+	Policy string `json:"policy,omitempty"`
 }
 
 // Grant is one request and what became of it.

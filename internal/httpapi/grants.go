@@ -26,6 +26,7 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	}
 	out.Type, out.Requester, out.Owner, out.Request = "command", g.Request.Requester, g.Owner, &g.Request
 	out.CreatedAt, out.Risk, out.Uses, out.Joined = g.Created.Seconds(), g.Risk.String(), g.Uses, g.Joined
+	out.Binding = authority.Binding(g)
 	if !g.Status.Terminal() {
 		out.ValidUntil = g.ValidUntil.Seconds()
 	}
@@ -40,6 +41,9 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 		out.Digest, out.Standing = d.Digest.String(), d.Standing
 		if d.Standing != "" {
 			out.AutoKind = "standing"
+		}
+		if out.Policy = d.Policy; d.Policy != "" {
+			out.AutoKind = "yolo"
 		}
 		// The approval's reach takes the place of what was asked for, as
 		// clients read it there.
@@ -76,7 +80,7 @@ func createGrant(c *call) error {
 	if created.Reused {
 		out.Automatic, out.AutoKind = true, "reuse"
 	}
-	out.Automatic = out.Automatic || created.Standing
+	out.Automatic = out.Automatic || created.Standing || created.Policy
 	return c.ok(status, out)
 }
 

@@ -73,6 +73,10 @@ func (s *server) routes() {
 	s.signedIn("GET "+api.PathGroups, groups)
 	s.signedIn("DELETE "+api.PathGroups+"/{name}/{email}", leaveGroup)
 
+	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy)
+	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy)
+	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy)
+
 	s.signedIn("GET "+api.PathAudit+"/records", auditRecords)
 	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)
 	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency)

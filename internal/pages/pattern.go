@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vogt/internal/detail"
 	"vogt/internal/grant"
 )
 
@@ -46,5 +47,29 @@ func patternParams(p grant.Pattern) (out []paramView) {
 	if p.Limits.Uses > 0 {
 		line("max_uses", strconv.FormatInt(p.Limits.Uses, 10))
 	}
+	return out
+}
+
+// policyParams are the parts of an auto-approval policy, each as a line of its own.
+func policyParams(p grant.Policy) (out []paramView) {
+	line := func(name, value string) {
+		if value != "" {
+			out = append(out, paramView{Name: name, Value: value, Known: true})
+		}
+	}
+	line("agent", p.Agent)
+	line("audience", p.Audience)
+	line("mode", string(p.Mode))
+	for _, pattern := range p.Allow {
+		line("allow", pattern)
+	}
+	for _, pattern := range p.Deny {
+		line("deny", pattern)
+	}
+	if p.DenyRisk != detail.Unrated {
+		line("deny_risk", p.DenyRisk.String())
+	}
+	line("per_minute", strconv.FormatInt(p.Limits.PerMinute, 10))
+	line("deletes_per_hour", strconv.FormatInt(p.Limits.Deletes, 10))
 	return out
 }

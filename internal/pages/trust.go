@@ -59,6 +59,10 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		if p, err := grant.ParsePattern(t.Params["pattern"]); err == nil {
 			view.Known, view.Subject, view.All = true, p.Agent, p.Agent == "*"
 		}
+	case api.TrustPolicySet:
+		if p, err := grant.ParsePolicy(t.Params["policy"]); err == nil {
+			view.Known, view.Subject = true, p.Agent
+		}
 	case api.TrustStandingResume:
 		view.Known, view.Subject = true, t.Params["id"]
 	}
@@ -97,6 +101,11 @@ func paramsOf(params map[string]string) (out []paramView) {
 		case "pattern":
 			if pattern, err := grant.ParsePattern(p.Value); err == nil {
 				out = append(out, patternParams(pattern)...)
+				continue
+			}
+		case "policy":
+			if policy, err := grant.ParsePolicy(p.Value); err == nil {
+				out = append(out, policyParams(policy)...)
 				continue
 			}
 		case "public_key":

@@ -177,6 +177,7 @@ func (w *walker) command(c call) {
 	if c.red != nil {
 		out.Effects |= c.red.effects
 		out.Paths, out.Hosts = c.red.paths, c.red.hosts
+		out.Redirected = len(out.Paths.Reads)+len(out.Paths.Writes)+len(out.Hosts) > 0 || out.Paths.Unknown || c.red.effects != 0
 	}
 	w.add(out, key)
 	*r = reader{walker: w, call: &j.call, out: out, key: key, stdin: s.stdin}

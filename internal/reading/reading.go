@@ -68,6 +68,9 @@ type Call struct {
 	Cwd     string // working directory; empty when unknown
 	decides bool   // a deciding verb of Vogt's own
 	text    string // what stands for the call when it has no words
+	// Redirected says that a redirection opens a file or a connection for it, which
+	// its words do not show.
+	Redirected bool
 }
 
 // Argv returns the words when all are literal.

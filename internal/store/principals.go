@@ -427,6 +427,9 @@ func Sweep(tx Tx, now int64) error {
 	if _, err := tx.Exec(`DELETE FROM standing_uses WHERE at <= ?1`, now-day); err != nil {
 		return err
 	}
+	if _, err := tx.Exec(`DELETE FROM policy_uses WHERE at <= ?1`, now-day); err != nil {
+		return err
+	}
 	if err := sweepOAuth(tx, now); err != nil {
 		return err
 	}

@@ -183,10 +183,14 @@ const (
 	NoLabels
 	LabelsEnded
 	TestForWhom
-	StandingUsed // standing grant, person
-	BoxesStopped // boxes, counted
-	BoxesEnded   // boxes, counted
-	BoxKilled    // agent
+	StandingUsed  // standing grant, person
+	BadPolicy     // why
+	NoPolicy      // agent
+	PolicyCleared // agent
+	PolicyUsed    // person
+	BoxesStopped  // boxes, counted
+	BoxesEnded    // boxes, counted
+	BoxKilled     // agent
 	OneBox
 	ManyBoxes        // number
 	AgentIsPaused    // name
@@ -472,6 +476,10 @@ var catalog = [keys][2]string{
 	LabelsEnded:          {"its labels are ended", "seine Marken sind beendet"},
 	TestForWhom:          {"say which agent would ask: --for NAME", "sag, welcher Agent fragen würde: --for NAME"},
 	StandingUsed:         {"allowed by the standing grant %s of %s", "erlaubt durch die Dauergenehmigung %s von %s"},
+	BadPolicy:            {"the policy cannot be taken: %s", "die Regel geht so nicht: %s"},
+	NoPolicy:             {"%s has no policy: its requests are asked, but for what grants and patterns cover", "%s hat keine Regel: Seine Anfragen werden gefragt, soweit nichts Erlaubtes und kein Muster sie abdeckt"},
+	PolicyCleared:        {"the policy of %s is cleared, and what it gave and nobody has used", "die Regel von %s ist aufgehoben, und was daraus noch niemand benutzt hat"},
+	PolicyUsed:           {"allowed by the policy of %s", "erlaubt durch die Regel von %s"},
 	AgentPaused:          {"%s is paused; to let it go on: vogt resume %s", "%s ist angehalten; fortsetzen mit: vogt resume %s"},
 	BoxesStopped:         {"stopped on this machine: %s", "auf diesem Rechner angehalten: %s"},
 	BoxesEnded:           {"ended on this machine: %s", "auf diesem Rechner beendet: %s"},
