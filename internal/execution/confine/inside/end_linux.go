@@ -19,30 +19,22 @@ import (
 // numbers of signals to be passed on come through it.
 const lifeFD = 5
 
-// follow passes on what comes from the starter. over is closed when the starter is
-// gone, or wants the box to end; it is nil where the kernel sees to that.
-func follow(p *plan.Plan, signals chan<- os.Signal) (over <-chan struct{}) {
-	if p.Level == plan.Full {
-		return nil
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		buf := make([]byte, 16)
-		for {
-			n, err := unix.Read(lifeFD, buf)
-			switch {
-			case err == unix.EINTR:
-			case err != nil || n == 0:
-				return
-			default:
-				for _, number := range buf[:n] {
-					signals <- syscall.Signal(number)
-				}
-			}
+// follow puts what comes from the starter in line with the signals, and in the end
+// that the starter is gone or wants the box to end. In a full box the kernel sees to
+// that.
+func follow(w wakes) {
+	buf := make([]byte, 16)
+	for {
+		n, err := unix.Read(lifeFD, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n == 0:
+			w.send(overByte)
+			return
+		default:
+			w.send(buf[:n]...)
 		}
-	}()
-	return ended
+	}
 }
 
 // gone ends the box because its starter is gone.

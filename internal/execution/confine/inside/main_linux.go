@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -56,11 +55,16 @@ func Main() int {
 // carryOut is Main, on a thread of its own.
 func carryOut() int {
 	control := &control{fd: controlFD}
+	w, err := newWakes()
+	if err != nil {
+		control.fail(&stepError{step: "make a pipe for signals", err: err})
+		return failed
+	}
 	from := os.NewFile(planFD, "plan")
 	p, err := plan.Decode(from)
 	if err == nil {
 		var code int
-		if code, err = start(p, from, control); err == nil {
+		if code, err = start(p, from, control, w); err == nil {
 			return code
 		}
 	}
@@ -81,7 +85,7 @@ func hideMore(p *plan.Plan, from *os.File) error {
 
 // start builds the box, starts the command and returns its exit code. The rest of
 // the plan is read where it is needed first.
-func start(p *plan.Plan, from *os.File, control *control) (int, error) {
+func start(p *plan.Plan, from *os.File, control *control, w wakes) (int, error) {
 	program, err := options(p)
 	if err != nil {
 		return 0, err
@@ -147,7 +151,7 @@ func start(p *plan.Plan, from *os.File, control *control) (int, error) {
 		}
 	}
 	control.report(report)
-	return run(p, control, self)
+	return run(p, control, w, self)
 }
 
 // sameProgram checks that the program in the box is the one that was looked at.
@@ -186,12 +190,10 @@ func options(p *plan.Plan) (filter.Program, error) {
 
 // run starts the command as a child, ends with it, and collects every process
 // that is left without a parent meanwhile.
-func run(p *plan.Plan, control *control, self int) (int, error) {
-	signals := make(chan os.Signal, 32)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP)
-	orders := make(chan os.Signal, 1) // the last one counts, and all are repeated
-	signal.Notify(orders, syscall.Signal(plan.StopSignal), syscall.Signal(plan.ContinueSignal))
+func run(p *plan.Plan, control *control, w wakes, self int) (int, error) {
+	if err := w.listen(); err != nil {
+		return 0, &stepError{step: "listen to signals", err: err}
+	}
 	name(plan.ListensName)
 	path, argv := command(p, self)
 	// In a terminal the command stays in the starter's process group, so that
@@ -200,38 +202,38 @@ func run(p *plan.Plan, control *control, self int) (int, error) {
 	if err != nil {
 		return 0, commandError(p, err)
 	}
-	ended := make(chan result, 1)
-	go func() {
-		code, err := collect(pid)
-		if err == nil && p.Level.Whole() {
-			os.Exit(code) // and with it the box: the other thread is not waited for
-		}
-		ended <- result{code, err}
-	}()
 	control.started()
-	over := follow(p, signals)
+	if p.Level != plan.Full {
+		go follow(w)
+	}
 	// Signals are passed on from this thread, which the command was started from:
 	// each thread went under Landlock by itself, and may send none to what another
 	// one started (landlock(7), LANDLOCK_SCOPE_SIGNAL).
 	stopped := false
-	for {
-		select {
-		case s := <-orders:
-			stopped = s == syscall.Signal(plan.StopSignal)
-			everybody(stopped)
-		case s := <-signals:
-			if stopped && s == syscall.SIGCONT {
+	for buf := make([]byte, 64); ; {
+		for _, number := range w.next(buf) {
+			switch s := syscall.Signal(number); {
+			case number == overByte:
+				return gone(p)
+			case s == syscall.SIGCHLD: // once for any number of children
+			case s == plan.StopSignal, s == plan.ContinueSignal:
+				stopped = s == plan.StopSignal
+				everybody(stopped)
+			case stopped && s == syscall.SIGCONT:
 				everybody(true) // nothing but the order lets them go on
-			} else if !p.Terminal || !fromTerminal(s) {
-				syscall.Kill(pid, s.(syscall.Signal)) // it has ended, if that fails
+			case !p.Terminal || !fromTerminal(s):
+				syscall.Kill(pid, s) // it has ended, if that fails
 			}
-		case <-over:
-			return gone(p)
-		case r := <-ended:
-			if p.Level == plan.Reduced {
-				endAll()
-			}
-			return r.code, r.err
+		}
+		code, ended, err := collect(pid)
+		switch {
+		case err != nil:
+			return 0, err
+		case ended && p.Level == plan.Reduced:
+			endAll()
+			return code, nil
+		case ended:
+			os.Exit(code) // and with it the box: the other threads are not waited for
 		}
 	}
 }
@@ -257,26 +259,23 @@ func name(text string) {
 	}
 }
 
-type result struct {
-	code int
-	err  error
-}
-
-// collect waits for processes without a parent until the command has ended, and
-// returns its exit code.
-func collect(pid int) (int, error) {
+// collect collects processes without a parent that have ended. If the command is
+// one of them, it returns its exit code.
+func collect(pid int) (code int, ended bool, err error) {
 	for {
 		var status syscall.WaitStatus
-		ended, err := syscall.Wait4(-1, &status, 0, nil)
+		child, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return 0, &stepError{step: "wait for the command", err: err}
-		case ended != pid:
+			return 0, false, &stepError{step: "wait for the command", err: err}
+		case child == 0: // the others go on
+			return 0, false, nil
+		case child != pid:
 		case status.Signaled():
-			return 128 + int(status.Signal()), nil
+			return 128 + int(status.Signal()), true, nil
 		default:
-			return status.ExitStatus(), nil
+			return status.ExitStatus(), true, nil
 		}
 	}
 }
