@@ -11,8 +11,11 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"vogt/cmd/vogt/messages"
 )
@@ -45,6 +48,9 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 func Run(ctx context.Context, args []string, e *env) int {
 	e.lang = messages.Choose(e.getenv)
 	root := newRoot(e)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		e.completeFlags(root) // it looks at every flag of every command
+	}
 	root.SetArgs(args)
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)

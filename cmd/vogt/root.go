@@ -53,7 +53,6 @@ receipt, audit tail and show. What only a person may do does not heed it.`,
 	)
 	e.answerHelp(root)
 	e.checkArguments(root)
-	e.completeFlags(root)
 	return root
 }
 

@@ -24,8 +24,7 @@ type held struct {
 	list *os.File // of this box, or nil
 }
 
-// hold keeps other boxes from making or removing places until place, and removes
-// those that boxes have left which were killed.
+// hold keeps other boxes from making or removing places until place.
 func hold() (_ *held, err error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -39,9 +38,15 @@ func hold() (_ *held, err error) {
 		h.gate.Close()
 		return nil, fmt.Errorf("another box starts or ends, and holds %s: %w", filepath.Join(dir, "gate"), err)
 	}
+	return h, nil
+}
+
+// tidy removes what boxes have left that were killed, and makes the comparisons that
+// they have left. The gate is locked.
+func (h *held) tidy(profile *Profile) []Change {
 	h.sweep()
 	h.sweepGroups()
-	return h, nil
+	return h.settle(profile)
 }
 
 // place makes what stands for missing names, and lets other boxes go on. Of the

@@ -1,8 +1,6 @@
 package confine
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,25 +32,30 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	if err := streams.check(); err != nil {
 		return Outcome{}, err
 	}
-	// The kernel ends the helper when the thread ends that has made it.
+	// The kernel ends the helper when the thread ends that has made it. Afterwards the
+	// thread is free again: those who are tied to one wait for others longer.
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	unlock := sync.OnceFunc(runtime.UnlockOSThread)
+	defer unlock()
+	var b *launch
 	held, err := hold()
 	if err != nil {
 		return Outcome{}, &RefusedError{Reason: err.Error()}
 	}
-	defer held.release()
-	earlier := held.settle(r.Profile)
-	b := &launch{helper: helper, wall: time.Duration(r.Profile.Limits.Wall) * time.Second, streams: streams, request: r, group: held.group(r.Profile.Limits)}
-	defer func() { b.group.end() }()
 	defer func() {
-		if b.passed != nil {
-			b.passed.stop()
+		// This takes a while, and neither has to do with the other.
+		var stopped sync.WaitGroup
+		if b != nil && b.passed != nil {
+			stopped.Go(b.passed.stop)
 		}
+		held.release()
+		stopped.Wait()
 	}()
+	b = &launch{helper: helper, wall: time.Duration(r.Profile.Limits.Wall) * time.Second, streams: streams, request: r, group: held.group(r.Profile.Limits)}
+	defer func() { b.group.end() }()
 	if r.Level == "" || r.Level == plan.Full {
 		if b.early, err = b.begin(&plan.Plan{Level: plan.Full, Network: r.Profile.Network, Terminal: r.Terminal, Grouped: b.group != nil}); err != nil {
-			return Outcome{Earlier: earlier}, err
+			return Outcome{}, err
 		}
 		defer b.early.end()
 	}
@@ -65,7 +68,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	s := <-preparing
 	defer s.owed.paid()
 	if s.err != nil {
-		return Outcome{Earlier: earlier}, &RefusedError{Reason: s.err.Error(), cause: s.err}
+		return Outcome{Earlier: s.earlier}, &RefusedError{Reason: s.err.Error(), cause: s.err}
 	}
 	var out Outcome
 	if r.Level == plan.Reduced {
@@ -73,6 +76,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	} else {
 		out, err = b.ladder(s.plan, r)
 	}
+	unlock()
 	if b.group != nil {
 		out.Group = b.group.holds
 		b.group.end() // before the files are compared: nobody may change them then
@@ -80,7 +84,7 @@ func Run(helper string, r Request, streams Streams) (Outcome, error) {
 	} else if r.Profile.Limits.CPUs > 0 {
 		out.Report.Lacks = append(out.Report.Lacks, "a limit of processors")
 	}
-	out.Earlier = earlier
+	out.Earlier = s.earlier
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return out, err // nothing was started
 	}
@@ -105,10 +109,11 @@ type launch struct {
 // prepared is a request that is resolved, and what its box will be compared with.
 type prepared struct {
 	*resolver
-	plan   *plan.Plan
-	before snapshot
-	owed   note
-	err    error // why there can be no box
+	earlier []Change // of boxes before
+	plan    *plan.Plan
+	before  snapshot
+	owed    note
+	err     error // why there can be no box
 }
 
 // prepare resolves the request, and gives the plan to a helper that has been begun,
@@ -116,6 +121,7 @@ type prepared struct {
 // starts when the second one is there.
 func (b *launch) prepare(held *held, early *begun) *prepared {
 	s := &prepared{resolver: &resolver{request: b.request, profile: b.request.Profile}}
+	s.earlier = held.tidy(b.request.Profile)
 	var more []string
 	for _, step := range [...]func() error{
 		func() (err error) { s.plan, err = s.resolver.plan(); return err },
@@ -214,8 +220,10 @@ func (b *launch) begin(p *plan.Plan) (*begun, error) {
 	}
 	cmd := exec.Command(b.helper)
 	cmd.Args = []string{"vogt-confine", plan.Argument}
-	// Each thread has to be confined by itself, so it is to have few of them.
-	cmd.Env = []string{"GOMAXPROCS=1"}
+	// Each thread has to be confined by itself, so it is to have few of them. What the
+	// Go runtime would find out about the machine's processors takes time, and so does
+	// interrupting the only one that works.
+	cmd.Env = []string{"GOMAXPROCS=1", "GODEBUG=containermaxprocs=0,updatemaxprocs=0,asyncpreemptoff=1"}
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = b.streams.In, b.streams.Out, b.streams.Err
 	cmd.ExtraFiles = []*os.File{g.from, g.theirs}
@@ -550,11 +558,9 @@ func converse(control *os.File, p *plan.Plan, r Request, served *sync.WaitGroup)
 			}
 			continue
 		}
-		var next plan.Report
-		d := json.NewDecoder(bytes.NewReader(packet[:n]))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&next); err != nil {
-			return report, sockets, fmt.Errorf("the helper's report is broken: %w", err)
+		next, err := plan.DecodeReport(packet[:n])
+		if err != nil {
+			return report, sockets, err
 		}
 		if next.Error != "" {
 			report.Error, report.Remedy, report.Namespaces, report.Unseen = next.Error, next.Remedy, next.Namespaces, next.Unseen

@@ -1,7 +1,6 @@
 package inside
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -48,6 +47,9 @@ func Main() int {
 		}
 		code <- carryOut()
 	}
+	// This is the first thread, as a rule. It is kept, so that begin gets another one
+	// at once.
+	runtime.LockOSThread()
 	go begin()
 	return <-code
 }
@@ -371,14 +373,13 @@ func (e *stepError) Error() string { return fmt.Sprintf("cannot %s: %v", e.step,
 
 func (e *stepError) Unwrap() error { return e.err }
 
-// control is the helper's end of the connection to the starter. Both sides send
-// one JSON object a packet.
+// control is the helper's end of the connection to the starter: a packet a report.
 type control struct {
 	fd int
 }
 
 func (c *control) report(r plan.Report) {
-	data, err := json.Marshal(r)
+	data, err := r.Encode()
 	if err == nil {
 		// A starter that is gone has taken the box with it.
 		_ = unix.Send(c.fd, data, unix.MSG_NOSIGNAL)

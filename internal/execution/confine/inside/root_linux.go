@@ -299,10 +299,18 @@ func (b *builder) place(root string, t tree) {
 	if b.err != nil {
 		return
 	}
-	if t.path != "/" {
+	to, err := b.beneath(root, t.path)
+	if errors.Is(err, unix.ENOENT) {
 		b.mountPoint(root, t.path, t.dir)
+		b.attach(root, t, t.path)
+		return
 	}
-	b.attach(root, t, t.path)
+	if !b.do("find "+t.path, err) {
+		unix.Close(t.fd)
+		return
+	}
+	b.attachTo(to, t, t.path)
+	unix.Close(to)
 }
 
 // mountPoint makes what a mount stands on, if it is missing. Only the private
@@ -324,10 +332,16 @@ func (b *builder) mountPoint(root, name string, dir bool) {
 }
 
 func (b *builder) mkdir(name string, mode uint32) {
-	if b.err != nil || unix.Mkdir(name, mode) == nil {
+	if b.err != nil {
 		return
 	}
-	b.do("make "+name, os.MkdirAll(name, os.FileMode(mode)))
+	err := unix.Mkdir(name, mode)
+	if errors.Is(err, unix.ENOENT) {
+		err = os.MkdirAll(name, os.FileMode(mode))
+	}
+	if !errors.Is(err, unix.EEXIST) { // what is no folder then, nothing can be put in
+		b.do("make "+name, err)
+	}
 }
 
 func (b *builder) tmpfs(name, options string) {

@@ -7,6 +7,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/netip"
@@ -17,7 +18,7 @@ import (
 
 // Version is the only version of a plan that this helper carries out: starter
 // and helper are installed together.
-const Version = 2
+const Version = 3
 
 // Argument is the only argument of the helper.
 const Argument = "box"
@@ -255,6 +256,32 @@ func DecodeHidden(r io.Reader) (names []string, err error) {
 		return nil, fmt.Errorf("the second part of the plan of the box is broken: %w", err)
 	}
 	return names, checkPaths(names)
+}
+
+// Encode returns the report as it goes to the starter.
+func (r *Report) Encode() ([]byte, error) {
+	out := *r
+	return frame(out.code)
+}
+
+// DecodeReport reads a report that Encode wrote.
+func DecodeReport(data []byte) (r Report, err error) {
+	if err := unframe(bytes.NewReader(data), r.code); err != nil {
+		return Report{}, fmt.Errorf("the helper's report is broken: %w", err)
+	}
+	return r, nil
+}
+
+// code puts all of the report through a coder.
+func (r *Report) code(c *coder) {
+	c.text((*string)(&r.Level))
+	c.integer(&r.Landlock)
+	for _, text := range []*string{&r.Filter, &r.Error, &r.Remedy} {
+		c.text(text)
+	}
+	c.truth(&r.Namespaces)
+	c.truth(&r.Unseen)
+	c.texts(&r.Lacks)
 }
 
 // code puts all of the plan through a coder.
