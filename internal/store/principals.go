@@ -94,7 +94,11 @@ func InsertPrincipal(tx Tx, p *Principal) error {
 			SELECT MAX(created) AS created FROM grants WHERE requester = ?1
 			UNION ALL SELECT MAX(created) FROM grants WHERE owner = ?1
 			UNION ALL SELECT MAX(created) FROM grants WHERE approver = ?1 AND approver <> owner
-			UNION ALL SELECT MAX(created) FROM principals WHERE approver = ?1) AS earlier`, p.Email).Scan(&newest); err != nil {
+			UNION ALL SELECT MAX(created) FROM principals WHERE approver = ?1
+			UNION ALL SELECT MAX(created) FROM delegations WHERE delegator = ?1
+			UNION ALL SELECT MAX(created) FROM delegations WHERE delegate = ?1
+			UNION ALL SELECT MAX(created) FROM deputies WHERE person = ?1
+			UNION ALL SELECT MAX(created) FROM deputies WHERE deputy = ?1) AS earlier`, p.Email).Scan(&newest); err != nil {
 			return err
 		}
 		p.Generation, p.Created = old.Generation+1, max(p.Created, newest+1, old.Created+1)
