@@ -524,11 +524,12 @@ type Trust struct {
 	ConfirmURL string               `json:"confirm_url"`
 	ExpiresAt  int64                `json:"expires_at"`
 	// Result of a confirmed change.
-	Enrolled *Enrolled `json:"enrolled,omitempty"`
-	Login    *Login    `json:"login,omitempty"`
-	Standing *Standing `json:"standing,omitempty"`
-	Policy   *Policy   `json:"policy,omitempty"`
-	Link     string    `json:"link,omitempty"` // only in the answer to the call that confirmed
+	Enrolled   *Enrolled   `json:"enrolled,omitempty"`
+	Login      *Login      `json:"login,omitempty"`
+	Standing   *Standing   `json:"standing,omitempty"`
+	Policy     *Policy     `json:"policy,omitempty"`
+	Delegation *Delegation `json:"delegation,omitempty"`
+	Link       string      `json:"link,omitempty"` // only in the answer to the call that confirmed
 }
 
 // TrustSecretHeader names the header that carries TrustRequest.Secret.

@@ -52,6 +52,15 @@ func (a *Authority) KeptPatterns(tx store.Tx, owner string) (ids []string, err e
 	return ids, nil
 }
 
+// UseDelegation uses a delegation as what issues tokens does.
+func (a *Authority) UseDelegation(ctx context.Context, id, delegate, audience string) (scopes []string, err error) {
+	err = a.update(ctx, func(t *txn) (err error) {
+		_, scopes, err = useDelegation(t, id, delegate, audience)
+		return err
+	})
+	return scopes, err
+}
+
 // Sign signs claims with the authority's key, as no method of it would.
 func (a *Authority) Sign(claims any) (string, error) {
 	return token.Sign(a.keys.Load().signing, claims)

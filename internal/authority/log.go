@@ -39,6 +39,8 @@ const (
 	recordKey      = "signing-key"
 	recordOAuth    = "oauth"
 	recordOAuthEnd = "oauth-end"
+	// The uses of delegations.
+	recordDelegation = "delegation"
 )
 
 type requestRecord struct {
@@ -146,6 +148,15 @@ type panicRecord struct {
 	Agents int64  `json:"agents"`
 	Tokens int64  `json:"tokens"`
 	Grants int64  `json:"grants"`
+}
+
+type delegationRecord struct {
+	Delegation string   `json:"delegation"`
+	By         string   `json:"by"` // the delegate
+	Delegator  string   `json:"delegator"`
+	Audience   string   `json:"audience"`
+	Scopes     []string `json:"scopes"`
+	N          int64    `json:"n"` // which use this is, from 1
 }
 
 type epochRecord struct {
@@ -329,6 +340,9 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 			return err
 		}
 		if err := store.PauseAllPolicies(t, "the data was restored from an older copy"); err != nil {
+			return err
+		}
+		if _, err := store.ExpireDelegations(t, ""); err != nil {
 			return err
 		}
 	}

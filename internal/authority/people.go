@@ -637,6 +637,9 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 	if err := t.endPoliciesOf(by.Name(), p.Email); err != nil {
 		return err
 	}
+	if err := t.endDelegationsOf(by.Name(), email); err != nil {
+		return err
+	}
 	_, err = t.record(recordTrust, "", email, trustRecord{Operation: operation, By: by.Name(), Subject: email})
 	return err
 }
@@ -674,6 +677,9 @@ func (a *Authority) Panic(ctx context.Context, by Actor, reason string) (api.Pan
 			return err
 		}
 		if err = store.EndOAuthOfAgents(t, int64(t.now)); err != nil {
+			return err
+		}
+		if _, err := store.ExpireDelegations(t, grant.Once); err != nil {
 			return err
 		}
 		open, err := store.ShortGrants(t)

@@ -75,7 +75,7 @@ func misfiled(r store.LogRecord, want int64) string {
 	}
 	var party string
 	switch r.Type {
-	case recordRequest, recordJoin, recordIntent, recordOutcome:
+	case recordRequest, recordJoin, recordIntent, recordOutcome, recordDelegation:
 		party = says.By
 	case recordLogin, recordLogout:
 		party = says.Email

@@ -66,6 +66,8 @@ func trustParams(operation string) ([]string, bool) {
 		return []string{"id"}, true
 	case api.TrustPolicySet:
 		return []string{"policy", "days?"}, true
+	case api.TrustDelegationAdd:
+		return []string{"delegate", "audience", "scopes?", "grant_type?", "duration?", "expires_at?"}, true
 	}
 	return nil, false
 }
@@ -141,6 +143,11 @@ func checkTrust(req api.TrustRequest) error {
 	}
 	if req.Operation == api.TrustPolicySet {
 		if err := policyParams(req.Params); err != nil {
+			return err
+		}
+	}
+	if req.Operation == api.TrustDelegationAdd {
+		if err := delegationParams(req.Params); err != nil {
 			return err
 		}
 	}
@@ -247,10 +254,11 @@ func (a *Authority) trustView(tr store.TrustRequest, by Actor) (api.Trust, error
 }
 
 type trustResult struct {
-	Enrolled *api.Enrolled `json:"enrolled,omitempty"`
-	Login    *api.Login    `json:"login,omitempty"`
-	Standing *api.Standing `json:"standing,omitempty"`
-	Policy   *api.Policy   `json:"policy,omitempty"`
+	Enrolled   *api.Enrolled   `json:"enrolled,omitempty"`
+	Login      *api.Login      `json:"login,omitempty"`
+	Standing   *api.Standing   `json:"standing,omitempty"`
+	Policy     *api.Policy     `json:"policy,omitempty"`
+	Delegation *api.Delegation `json:"delegation,omitempty"`
 	// Link is for whoever confirmed and is stored nowhere: an asker who talked
 	// somebody into confirming would get into the account with it.
 	Link string `json:"-"`
@@ -294,8 +302,7 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		}
 		return store.TakeTrustResult(t, id)
 	})
-	out.Enrolled, out.Login, out.Standing = result.Enrolled, result.Login, result.Standing
-	out.Policy = result.Policy
+	out.Enrolled, out.Login, out.Standing, out.Policy, out.Delegation = result.Enrolled, result.Login, result.Standing, result.Policy, result.Delegation
 	return out, err
 }
 
@@ -477,6 +484,12 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		}
 		if s.Pattern.Agent != "*" && !strings.HasPrefix(s.Pattern.Agent, grant.GroupPrefix) {
 			subject = s.Pattern.Agent
+		}
+	case api.TrustDelegationAdd:
+		var d store.Delegation
+		if d, err = t.addDelegation(person, params, strength); err == nil {
+			view := t.a.delegationView(d)
+			result.Delegation, result.made, subject = &view, []string{d.ID}, d.Delegate
 		}
 	case api.TrustStandingResume:
 		err = t.resumeStanding(person, params["id"])
