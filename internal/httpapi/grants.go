@@ -92,18 +92,15 @@ const (
 
 func listGrants(c *call) error {
 	q := c.URL.Query()
-	f := store.Filter{Requester: q.Get("requester"), Status: grant.Status(q.Get("status")), Limit: defaultPage}
+	f := store.Filter{Requester: q.Get("requester"), Status: grant.Status(q.Get("status"))}
 	switch f.Status {
 	case "", grant.Pending, grant.Approved, grant.Denied, grant.Revoked, grant.Expired, grant.Used:
 	default:
 		return &authority.Error{Status: 400, Title: "Unknown status", Detail: fmt.Sprintf("status %q: want pending, approved, denied, revoked, expired or used.", f.Status)}
 	}
-	if v := q.Get("limit"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			return &authority.Error{Status: 400, Title: "The limit is not a number", Detail: fmt.Sprintf("limit %q.", v)}
-		}
-		f.Limit = min(max(n, 1), largestPage) // clients ask for more; it is clamped
+	var err error
+	if f.Limit, err = c.limit(); err != nil {
+		return err
 	}
 	if err := readCursor(q.Get("cursor"), &f); err != nil {
 		return err
@@ -116,7 +113,7 @@ func listGrants(c *call) error {
 	out := api.List{Data: []api.Grant{}}
 	if len(rows) == f.Limit {
 		rows = rows[:f.Limit-1]
-		cursor := writeCursor(rows[len(rows)-1])
+		cursor := writeCursor(rows[len(rows)-1].Created, rows[len(rows)-1].ID)
 		out.Pagination = api.Pagination{Cursor: &cursor, HasMore: true}
 	}
 	for _, g := range rows {
@@ -127,22 +124,39 @@ func listGrants(c *call) error {
 
 // A cursor names the last row seen by time and id, so that rows of the same
 // instant are neither skipped nor repeated.
-func writeCursor(g grant.Grant) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", g.Created, g.ID))
+func writeCursor(created grant.Millis, id string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%s", created, id))
 }
 
-func readCursor(s string, f *store.Filter) error {
+func readCursor(s string, f *store.Filter) (err error) {
+	f.Before, f.BeforeID, err = parseCursor(s)
+	return err
+}
+
+// limit is how many rows a page may have.
+func (c *call) limit() (int, error) {
+	v := c.URL.Query().Get("limit")
+	if v == "" {
+		return defaultPage, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return 0, &authority.Error{Status: 400, Title: "The limit is not a number", Detail: fmt.Sprintf("limit %q.", v)}
+	}
+	return min(max(n, 1), largestPage), nil // clients ask for more; it is clamped
+}
+
+func parseCursor(s string) (before grant.Millis, beforeID string, err error) {
 	if s == "" {
-		return nil
+		return 0, "", nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	at, id, ok := strings.Cut(string(b), ".")
 	n, perr := strconv.ParseInt(at, 10, 64)
 	if err != nil || !ok || perr != nil || n <= 0 {
-		return &authority.Error{Status: 400, Title: "The cursor is not one of ours", Detail: "Send back what pagination.cursor held, unchanged."}
+		return 0, "", &authority.Error{Status: 400, Title: "The cursor is not one of ours", Detail: "Send back what pagination.cursor held, unchanged."}
 	}
-	f.Before, f.BeforeID = grant.Millis(n), id
-	return nil
+	return grant.Millis(n), id, nil
 }
 
 func (c *call) wait() (time.Duration, error) {
@@ -163,6 +177,9 @@ func getGrant(c *call) error {
 		return err
 	}
 	g, party, err := c.s.Authority.Wait(c.Context(), c.actor, c.PathValue("id"), limit)
+	if isNotFound(err) {
+		return c.delegationAsGrant(err)
+	}
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,11 @@ func (s *server) routes() {
 	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy)
 	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy)
 	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy)
+	s.signedIn("GET "+api.PathDelegations, listDelegations)
+	s.signedIn("POST "+api.PathDelegations, createDelegation)
+	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation)
+	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation)
+	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation)
 
 	s.signedIn("GET "+api.PathAudit+"/records", auditRecords)
 	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)
@@ -121,8 +126,9 @@ func discovery(issuer string) map[string]any {
 		"ddisa_agent_authenticate_endpoint": issuer + "/api/agent/authenticate",
 
 		"openape_grants_endpoint":            issuer + api.PathGrants,
+		"openape_delegations_endpoint":       issuer + api.PathDelegations,
 		"openape_grant_types_supported":      []string{"once", "timed", "always"},
-		"openape_grant_categories_supported": []string{"command"},
+		"openape_grant_categories_supported": []string{"command", "delegation"},
 	}
 	maps.Copy(out, oauthMetadata(issuer))
 	return out
