@@ -183,14 +183,26 @@ const (
 	NoLabels
 	LabelsEnded
 	TestForWhom
-	StandingUsed  // standing grant, person
 	BadPolicy     // why
 	NoPolicy      // agent
 	PolicyCleared // agent
 	PolicyUsed    // person
-	BoxesStopped  // boxes, counted
-	BoxesEnded    // boxes, counted
-	BoxKilled     // agent
+
+	// Delegations and deputies.
+	DelegateWhere
+	OneEnd
+	BadTime // text
+	NoDelegations
+	NoSuchDelegation  // id
+	DelegationRevoked // id
+	DelegationValid   // id
+	DelegationInvalid // id
+
+	// Uses, and boxes that were ended.
+	StandingUsed // standing grant, person
+	BoxesStopped // boxes, counted
+	BoxesEnded   // boxes, counted
+	BoxKilled    // agent
 	OneBox
 	ManyBoxes        // number
 	AgentIsPaused    // name
@@ -453,6 +465,14 @@ var catalog = [keys][2]string{
 	PublicHalf:           {"%s: that is the public half; give the private key file, %s", "%s: Das ist die öffentliche Hälfte; gib die Datei mit dem privaten Schlüssel an, %s"},
 	NoSuchAgent:          {"you have no agent %s", "du hast keinen Agenten %s"},
 	BadPattern:           {"the pattern cannot be taken: %s", "das Muster geht so nicht: %s"},
+	DelegateWhere:        {"--at is missing: the service at which the delegate is in your place", "--at fehlt: der Dienst, bei dem der Beauftragte an deiner Stelle ist"},
+	OneEnd:               {"--for, --until and --always are three ends; give one of them", "--for, --until und --always sind drei Enden; gib eines davon an"},
+	BadTime:              {"%q is no time; write 2030-01-31 or 2030-01-31T12:00:00Z", "%q ist keine Zeit; schreibe 2030-01-31 oder 2030-01-31T12:00:00Z"},
+	NoDelegations:        {"no delegations in force", "keine geltenden Delegationen"},
+	NoSuchDelegation:     {"you have no delegation %s; see: vogt delegation list --all", "du hast keine Delegation %s; siehe: vogt delegation list --all"},
+	DelegationRevoked:    {"%s is revoked", "%s ist zurückgenommen"},
+	DelegationValid:      {"%s may be used", "%s darf benutzt werden"},
+	DelegationInvalid:    {"%s may not be used like this", "%s darf so nicht benutzt werden"},
 	NoStanding:           {"no standing grants", "keine Dauergenehmigungen"},
 	NoneOfStanding:       {"none of your %d standing grants is such a one; all of them: vogt standing list --all", "keine deiner %d Dauergenehmigungen ist so eine; alle: vogt standing list --all"},
 	StandingInBox:        {"It covers what runs in such a box: %s", "Sie deckt ab, was in so einer Box läuft: %s"},
