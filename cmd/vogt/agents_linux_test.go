@@ -161,7 +161,7 @@ func TestAgents(t *testing.T) {
 	}
 	if os.Getenv(townVariable) == "" {
 		for _, a := range agentPrograms() {
-			if _, err := fetch(a.pack); err != nil {
+			if _, err := npmPackage(a.pack); err != nil {
 				t.Logf("%s is not there: %v", a.name, err)
 			}
 		}
@@ -173,7 +173,7 @@ func TestAgents(t *testing.T) {
 	certificate := publish(t, served)
 	for _, a := range agentPrograms() {
 		t.Run(a.name, func(t *testing.T) {
-			from, err := fetch(a.pack)
+			from, err := npmPackage(a.pack)
 			if err != nil {
 				t.Skipf("npm does not bring %s: %v", a.pack, err)
 			}
@@ -470,9 +470,9 @@ func (n *desk) sit(served *model) {
 	}
 }
 
-// fetch installs a package of npm where it stays for later tests, and returns the
+// npmPackage installs a package of npm where it stays for later tests, and returns the
 // folder that it is in. In the network of the tests it only looks there.
-func fetch(pack string) (folder string, err error) {
+func npmPackage(pack string) (folder string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err

@@ -18,8 +18,10 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/client"
 	"vogt/internal/config"
+	"vogt/internal/ddisa"
 	"vogt/internal/egress"
 	"vogt/internal/execution"
+	"vogt/internal/fetch"
 	"vogt/internal/sshkey"
 	"vogt/internal/terminal"
 )
@@ -36,14 +38,15 @@ type env struct {
 	agent    string
 	agentSet bool // --agent was given, perhaps as ""
 
-	asks     bool                 // hosts that no rule covers are asked about
-	reports  bool                 // connections of the box are reported to the authority
-	helper   string               // path of vogt-confine, if not beside this program
-	reach    func(*egress.Config) // puts a test's network in the place of the machine's
-	box      *execution.Box       // in which commands run, if in one
-	asPerson string               // the person as whom "vogt run" asks, for want of --agent
-	called   *cobra.Command       // what the command line named, once that is known
-	helpErr  error                // help was asked about a command that does not exist
+	asks     bool                                       // hosts that no rule covers are asked about
+	reports  bool                                       // connections of the box are reported to the authority
+	helper   string                                     // path of vogt-confine, if not beside this program
+	reach    func(*egress.Config)                       // puts a test's network in the place of the machine's
+	outside  func(*ddisa.ResolverConfig, *fetch.Config) // puts a test's network in the internet's place
+	box      *execution.Box                             // in which commands run, if in one
+	asPerson string                                     // the person as whom "vogt run" asks, for want of --agent
+	called   *cobra.Command                             // what the command line named, once that is known
+	helpErr  error                                      // help was asked about a command that does not exist
 }
 
 // getenv looks a variable up as os.Getenv does.

@@ -20,14 +20,19 @@ import (
 
 func newLoginCommand(e *env) *cobra.Command {
 	var idp, keyPath string
-	var browser bool
+	var browser, force, mock bool
 	cmd := &cobra.Command{
 		Use:   "login [EMAIL]",
 		Short: "Log in with an SSH key, or by a page",
 		Long: `Log in as a person or an agent. With an SSH key that the authority knows, the
 login renews itself. Without one, vogt prints the address of a page on which
 you confirm the login with a passkey; it then reads, denies and revokes until
-it ends. EMAIL can be left out when somebody was logged in here before.`,
+it ends. EMAIL can be left out when somebody was logged in here before.
+
+Without --idp, an earlier login or an address in vogt.toml, the authority is the one
+that the domain of EMAIL names in the DNS (see: vogt dns-check). An address that
+differs from the one that the domain names is refused, unless --force is given or
+it is one of this machine.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
 			if browser && keyPath != "" {
@@ -37,13 +42,21 @@ it ends. EMAIL can be left out when somebody was logged in here before.`,
 			if len(args) == 1 {
 				email = args[0]
 			}
-			return e.login(cmd.Context(), email, idp, keyPath, browser)
+			return e.login(cmd.Context(), loginRequest{email: email, idp: idp, keyPath: keyPath, browser: browser, force: force, mock: mock})
 		}),
 	}
 	cmd.Flags().StringVar(&idp, "idp", "", "the authority's `URL` (default: the one in vogt.toml)")
 	cmd.Flags().StringVar(&keyPath, "key", "", "the SSH key `FILE` (default: ~/.ssh/id_ed25519 if it is there)")
 	cmd.Flags().BoolVar(&browser, "browser", false, "confirm on the page although there is a key")
+	cmd.Flags().BoolVar(&force, "force", false, "use the given authority although the domain names another one")
+	addMockFlag(cmd, &mock)
 	return cmd
+}
+
+// loginRequest is what the command line says.
+type loginRequest struct {
+	email, idp, keyPath  string
+	browser, force, mock bool
 }
 
 // target is where and as whom a login is made.
@@ -54,8 +67,9 @@ type target struct {
 	options client.Options
 }
 
-// loginTarget finds the file and the authority for a login.
-func (e *env) loginTarget(ctx context.Context, idp string) (target, error) {
+// loginTarget finds the file and the authority for a login of r.email, which is that
+// of the last login if it is empty.
+func (e *env) loginTarget(ctx context.Context, r *loginRequest) (target, error) {
 	var t target
 	paths, err := e.paths()
 	if err != nil {
@@ -70,7 +84,19 @@ func (e *env) loginTarget(ctx context.Context, idp string) (target, error) {
 	}
 	// A file that is missing or damaged is what a login is for.
 	t.before, _ = t.file.Load()
-	t.address, t.options = address(idp, t.before, settings), e.options(ctx, paths)
+	if r.email == "" {
+		if r.email = t.before.Email; r.email == "" {
+			return t, &usageError{text: e.text(messages.WhichEmail)}
+		}
+	}
+	configured := address(r.idp, t.before, settings)
+	if configured == config.DefaultClient().Authority && r.idp == "" && t.before.Authority == "" && !e.namesAuthority(paths) {
+		configured = ""
+	}
+	if t.address, err = e.authorityFor(ctx, settings, r.email, configured, r.mock, r.force); err != nil {
+		return t, err
+	}
+	t.options = e.options(ctx, paths)
 	if t.address == settings.Authority {
 		t.options.LogKey = settings.AuthorityKey
 	}
@@ -89,16 +115,19 @@ func address(idp string, before client.Login, settings config.Client) string {
 	return settings.Authority
 }
 
-func (e *env) login(ctx context.Context, email, idp, keyPath string, browser bool) error {
-	t, err := e.loginTarget(ctx, idp)
+// namesAuthority reports whether vogt.toml names an authority. The default, when
+// nothing does, is no choice of anybody's.
+func (e *env) namesAuthority(paths config.Paths) bool {
+	layers, err := config.LoadLayers(config.Client{}, paths, "vogt", nil)
+	return err == nil && layers.Value.Authority != ""
+}
+
+func (e *env) login(ctx context.Context, r loginRequest) error {
+	t, err := e.loginTarget(ctx, &r)
 	if err != nil {
 		return err
 	}
-	if email == "" {
-		if email = t.before.Email; email == "" {
-			return &usageError{text: e.text(messages.WhichEmail)}
-		}
-	}
+	email, idp, keyPath, browser := r.email, r.idp, r.keyPath, r.browser
 	if keyPath == "" && !browser {
 		if t.before.Email == email {
 			keyPath = t.before.KeyPath

@@ -49,6 +49,7 @@ receipt, audit tail and show. What only a person may do does not heed it.`,
 		newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e),
 		newAgentCommand(e), newKeyCommand(e), newPanicCommand(e), newResumeCommand(e),
 		newAuditCommand(e), newNotifyCommand(e), newNotifyRunCommand(e),
+		newDNSCheckCommand(e),
 		newVersionCommand(e), newExitCodesTopic(),
 	)
 	e.answerHelp(root)

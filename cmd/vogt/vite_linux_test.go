@@ -17,7 +17,7 @@ func TestVite(t *testing.T) {
 	if have := nodeVersion(); have < 18 {
 		t.Skipf("it wants node 18, and this machine has %d", have)
 	}
-	from, err := fetch("vite@5.4.21")
+	from, err := npmPackage("vite@5.4.21")
 	if err != nil {
 		t.Skipf("npm does not bring vite: %v", err)
 	}

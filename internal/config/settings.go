@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"vogt/internal/inet"
 )
 
 // Daemon is the configuration of vogtd, in the file vogtd.toml.
@@ -238,7 +240,14 @@ type Client struct {
 	// Agent is the agent that requests are made as when none is named.
 	Agent string `toml:"agent"`
 
-	Wait Wait `toml:"wait"`
+	Wait  Wait        `toml:"wait"`
+	DDISA ClientDDISA `toml:"ddisa"`
+}
+
+// ClientDDISA is how the client finds the authority that a domain names.
+type ClientDDISA struct {
+	// Providers are resolvers that are asked by HTTPS when the machine's own fails.
+	Providers []string `toml:"providers"`
 }
 
 // Wait is how the client waits for a person.
@@ -251,7 +260,13 @@ func DefaultClient() Client {
 	return Client{
 		Authority: "http://127.0.0.1:8648",
 		Wait:      Wait{Limit: 15 * time.Minute},
+		DDISA:     ClientDDISA{Providers: resolvers()},
 	}
+}
+
+// resolvers are those that DDISA Core names.
+func resolvers() []string {
+	return []string{"https://cloudflare-dns.com/dns-query", "https://dns.google/resolve", "https://dns.quad9.net:5053/dns-query"}
 }
 
 // Validate returns every problem of c at once, a line each, or nil.
@@ -261,6 +276,9 @@ func (c Client) Validate() error {
 	p.word("authority_key", c.AuthorityKey)
 	p.word("agent", c.Agent)
 	p.duration("wait.limit", c.Wait.Limit, time.Second, 7*24*time.Hour)
+	for _, address := range c.DDISA.Providers {
+		p.resolver("ddisa.providers", address)
+	}
 	return p.err()
 }
 
@@ -347,6 +365,17 @@ func (p *problems) pagesHost(key, host string) {
 		p.add(key, "%q is an IP address, which passkeys do not accept; give a name, such as \"vogt.localhost\"", host)
 	case len(host) > 253 || slices.ContainsFunc(labels, bad):
 		p.add(key, "%q is not a host name in lower case without a port, such as \"vogt.localhost\"", host)
+	}
+}
+
+// resolver accepts the address of a resolver: https, or http on this machine.
+func (p *problems) resolver(key, value string) {
+	u, err := inet.ParseURL(value)
+	switch {
+	case err != nil:
+		p.add(key, "%q: %v", value, err)
+	case u.Scheme == "http" && !loopback(u.Host.String()):
+		p.add(key, "%q leaves this machine without encryption; use https", value)
 	}
 }
 

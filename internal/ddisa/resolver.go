@@ -13,11 +13,6 @@ import (
 	"vogt/internal/inet"
 )
 
-// DefaultProviders are resolvers that answer by HTTPS, as DDISA Core names them.
-func DefaultProviders() []string {
-	return []string{"https://cloudflare-dns.com/dns-query", "https://dns.google/resolve", "https://dns.quad9.net:5053/dns-query"}
-}
-
 // ResolverConfig is what a Resolver needs. The zero value asks the machine's resolver
 // alone.
 type ResolverConfig struct {

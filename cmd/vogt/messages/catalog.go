@@ -156,8 +156,21 @@ const (
 	KeyNotYours  // fingerprint, email
 	LoginRefused // file, email
 	PublicHalf   // file, private file
-	NoSuchAgent  // name
-	AgentPaused  // email, name
+
+	// Domains.
+	MockNotHeeded     // variable, flag
+	NoRecordPossible  // email, authority
+	RecordUnknown     // name, cause
+	RecordNotCompared // name, cause, authority
+	NoNamedAuthority  // domain, name, authority
+	NoRecordThere     // name
+	OtherAuthority    // domain, named, given
+	OtherIssuer       // domain, named, cause
+	NoDiscovery       // domain, named, cause
+	FoundAuthority    // domain, authority
+	RecordLoses
+	NoSuchAgent // name
+	AgentPaused // email, name
 
 	// Standing grants.
 	BadPattern // why
@@ -463,6 +476,17 @@ var catalog = [keys][2]string{
 	KeyNotYours:          {"this key (%s) is not one of %s's; nothing was decided. See: vogt key list, or the account page", "dieser Schlüssel (%s) ist keiner von %s; nichts wurde entschieden. Siehe: vogt key list, oder die Kontoseite"},
 	LoginRefused:         {"the login was refused: the key %s is not one of %s's, or nobody has this address here. See the account page", "die Anmeldung wurde abgewiesen: Der Schlüssel %s ist keiner von %s, oder niemand hat hier diese Adresse. Siehe die Kontoseite"},
 	PublicHalf:           {"%s: that is the public half; give the private key file, %s", "%s: Das ist die öffentliche Hälfte; gib die Datei mit dem privaten Schlüssel an, %s"},
+	MockNotHeeded:        {"%s is set, and is not heeded without --%s", "%s ist gesetzt und gilt nicht ohne --%s"},
+	NoRecordPossible:     {"no domain could name an authority for %s; trying the one of this machine, %s", "keine Domain könnte eine Autorität für %s nennen; ich versuche die dieses Rechners, %s"},
+	RecordUnknown:        {"which authority the domain names cannot be found out (%s): %s. Name the authority with --idp URL, or try again", "welche Autorität die Domain nennt, lässt sich nicht feststellen (%s): %s. Nenne die Autorität mit --idp URL, oder versuche es noch einmal"},
+	RecordNotCompared:    {"which authority the domain names cannot be found out (%s): %s; going on with %s, as given", "welche Autorität die Domain nennt, lässt sich nicht feststellen (%s): %s; ich nehme %s, wie angegeben"},
+	NoNamedAuthority:     {"%s names no authority (no record that counts at %s); trying the one of this machine, %s. To choose another: --idp URL", "%s nennt keine Autorität (kein Eintrag, der gilt, unter %s); ich versuche die dieses Rechners, %s. Für eine andere: --idp URL"},
+	NoRecordThere:        {"there is no record that counts at %s", "unter %s gibt es keinen Eintrag, der gilt"},
+	OtherAuthority:       {"%s names %s as the authority of its people, and the login would go to %s. Nothing was sent. If you mean that one, give --force; else leave --idp out, or correct authority in vogt.toml", "%s nennt %s als Autorität seiner Leute, und die Anmeldung ginge an %s. Nichts wurde gesendet. Wenn du diese meinst, gib --force an; sonst lass --idp weg, oder berichtige authority in vogt.toml"},
+	OtherIssuer:          {"%s names %s as its authority, but who answers there is another one: %s. Nothing was sent. Whoever keeps the domain's record has to write it as the authority calls itself", "%s nennt %s als Autorität, aber dort antwortet eine andere: %s. Nichts wurde gesendet. Wer den Eintrag der Domain pflegt, muss ihn so schreiben, wie die Autorität sich nennt"},
+	NoDiscovery:          {"%s names %s as its authority, which does not answer as one: %s. See: vogt dns-check", "%s nennt %s als Autorität, die nicht als solche antwortet: %s. Siehe: vogt dns-check"},
+	FoundAuthority:       {"%s names %s as the authority of its people", "%s nennt %s als Autorität seiner Leute"},
+	RecordLoses:          {"another one has precedence", "ein anderer geht vor"},
 	NoSuchAgent:          {"you have no agent %s", "du hast keinen Agenten %s"},
 	BadPattern:           {"the pattern cannot be taken: %s", "das Muster geht so nicht: %s"},
 	DelegateWhere:        {"--at is missing: the service at which the delegate is in your place", "--at fehlt: der Dienst, bei dem der Beauftragte an deiner Stelle ist"},
