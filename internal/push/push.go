@@ -18,10 +18,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"vogt/internal/inet"
 
 	webpush "github.com/SherClockHolmes/webpush-go"
 	"golang.org/x/time/rate"
@@ -341,14 +342,6 @@ func PublicClient() *http.Client {
 	}
 }
 
-// public reports whether an address is one that strangers have. What is reserved
-// or leads back into private networks is not (IANA special-purpose registries).
-func public(a netip.Addr) bool {
-	a = a.Unmap()
-	special := []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
-		"3fff::/20", "5f00::/16", "fec0::/10",
-	}
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(s string) bool { return netip.MustParsePrefix(s).Contains(a) })
-}
+// public reports whether an address is one that strangers have. IPv4 in the form of
+// IPv6, as systems hand it out, is IPv4.
+func public(a netip.Addr) bool { return inet.Classify(a.Unmap()) == inet.Public }
