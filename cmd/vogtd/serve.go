@@ -106,9 +106,14 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	for _, l := range left {
 		log.Warn("a file is left out of the catalog; mend it until \"vogt catalog test\" passes, or remove it", "file", l.Path, "reason", l.Reason, "brought_by_vogt", l.Own)
 	}
+	services, err := newServices(cfg.DDISA, issuer)
+	if err != nil {
+		return fail(exitConfig, err)
+	}
 	var pushes *push.Sender // set below, before anybody can call
 	a, err := authority.New(ctx, authorityCfg, authority.Deps{
 		DB: db, Log: log, Reader: reading.New(known),
+		Clients: services.clients(), Policies: services.policies(),
 		Pending: func(g grant.Grant) {
 			notifier.Send(cardOf(g, origin))
 			pushes.Pending(g.ID)
@@ -306,6 +311,11 @@ func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config 
 		Pending: int64(cfg.Limits.PendingPerAgent), Bytes: int64(cfg.Limits.StoredPerAgent),
 		Creations: float64(cfg.Limits.CreationsPerSecond), Waits: cfg.Limits.WaitsPerAgent,
 		OwnerFactor: int64(cfg.Limits.OwnerFactor),
+	}
+	for _, allow := range cfg.DDISA.Allow {
+		for _, client := range allow.Clients {
+			c.Allowed = append(c.Allowed, authority.AllowedService{Domain: allow.Domain, Client: client})
+		}
 	}
 	for _, client := range cfg.Clients {
 		c.Clients = append(c.Clients, authority.ClientMetadata{ID: client.ID, Name: client.Name, RedirectURIs: client.RedirectURIs})

@@ -52,6 +52,7 @@ type Config struct {
 	SelfRegistration bool          // whoever can be reached by mail may make an account
 	Limits           Limits
 	Clients          []ClientMetadata // public OAuth clients besides the built-in one
+	Allowed          []AllowedService // what domains' administrators allow besides the stored list
 }
 
 // Limits bound what one agent can occupy. An owner's agents together may hold

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vogt/internal/grant"
+	"vogt/internal/inet"
 	"vogt/internal/store"
 	"vogt/internal/token"
 )
@@ -56,7 +57,25 @@ type ClientMetadata struct {
 	PolicyURI    string
 	TermsURI     string
 	Contacts     []string
+	// Unpublished is a service that says nothing of itself: all that is known is that
+	// its ID is a host. It may be answered at that host alone, and the person is asked
+	// each time.
+	Unpublished bool
 }
+
+// answeredAt reports whether the client may be answered at uri: one of its redirect
+// addresses, letter by letter.
+func (c ClientMetadata) answeredAt(uri string) bool {
+	if !c.Unpublished {
+		return slices.Contains(c.RedirectURIs, uri) && redirectable(uri)
+	}
+	u, err := inet.ParseURL(uri)
+	return err == nil && u.Scheme == "https" && u.Origin.String() == "https://"+c.ID && redirectable(uri)
+}
+
+// AllowedService is a service that the administrators of a mail domain allow by
+// configuration. Both are compared as text, the domain in lower case.
+type AllowedService struct{ Domain, Client string }
 
 // ErrNoClient tells that there is no client of that ID, or none that publishes
 // what it must.
@@ -151,6 +170,9 @@ func staticClients(configured []ClientMetadata) (map[string]ClientMetadata, erro
 		if err := checkClient(c, c.ID); err != nil {
 			return nil, err
 		}
+		if c.Unpublished {
+			return nil, errors.New("client " + c.ID + ": no redirect address")
+		}
 		for _, uri := range c.RedirectURIs {
 			if !redirectable(uri) {
 				return nil, errors.New("client " + c.ID + ": redirect address " + uri + ": want https, or http on this machine, without fragment and user")
@@ -168,7 +190,9 @@ func checkClient(c ClientMetadata, id string) error {
 		return errors.New("client " + id + ": its metadata is that of " + c.ID)
 	case len(id) > 255 || !plainText(id) || strings.ContainsAny(id, " \"'<>\\"):
 		return errors.New("client " + shorten(id, 100) + ": the ID cannot be used")
-	case len(c.RedirectURIs) == 0:
+	case c.Unpublished && (c.Name != "" || len(c.RedirectURIs) > 0):
+		return errors.New("client " + id + ": it has published something, and nothing")
+	case len(c.RedirectURIs) == 0 && !c.Unpublished:
 		return errors.New("client " + id + ": no redirect address")
 	}
 	return nil

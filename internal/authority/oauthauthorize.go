@@ -143,7 +143,7 @@ func (a *Authority) Authorize(ctx context.Context, by Actor, query url.Values) (
 	if err != nil && (!stranger || !strings.Contains(r.Client, ".")) {
 		return Authorization{}, err
 	}
-	if err == nil && (!slices.Contains(c.RedirectURIs, r.RedirectURI) || !redirectable(r.RedirectURI)) {
+	if err == nil && !c.answeredAt(r.RedirectURI) {
 		return Authorization{}, problem(400, "The redirect address is not the client's", "redirect_uri is none of those that the client has registered, letter by letter.",
 			"The service that sent you here has to change it. You were sent nowhere.").kind("invalid_redirect")
 	}
@@ -317,11 +317,11 @@ func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principa
 	}
 	switch mode {
 	case ModeOpen:
-		if r.prompts("consent") {
-			return ask, "", nil
-		}
-		return allowed, "", nil
+		return permitted(c, r), "", nil
 	case ModeAdmin:
+		if slices.Contains(a.cfg.Allowed, AllowedService{Domain: domain, Client: c.ID}) {
+			return permitted(c, r), "", nil
+		}
 		ok := false
 		err := a.view(ctx, func(tx store.Tx) (err error) {
 			ok, err = store.ClientAllowed(tx, domain, c.ID)
@@ -330,14 +330,20 @@ func (a *Authority) policy(ctx context.Context, by Actor, subject store.Principa
 		if err != nil || !ok {
 			return refused, NotOnList, err
 		}
-		if r.prompts("consent") {
-			return ask, "", nil
-		}
-		return allowed, "", nil
+		return permitted(c, r), "", nil
 	case ModePerson, "":
 		return a.consented(ctx, by, subject, c, r)
 	}
 	return refused, DeniedByDomain, nil
+}
+
+// permitted is what a request gets that the domain permits: the person is asked
+// where the service wants that, and where nobody knows what the service is.
+func permitted(c ClientMetadata, r authorizeRequest) asked {
+	if r.prompts("consent") || c.Unpublished {
+		return ask
+	}
+	return allowed
 }
 
 // consented looks for a stored consent that covers the request.
@@ -355,7 +361,7 @@ func (a *Authority) consented(ctx context.Context, by Actor, subject store.Princ
 	}
 	// What listens on the person's machine may have changed since (RFC 8252,
 	// section 8.6).
-	if r.prompts("consent") || native(r.RedirectURI) && by.Means == Page ||
+	if r.prompts("consent") || c.Unpublished || native(r.RedirectURI) && by.Means == Page ||
 		stored.Client == "" || stored.Generation != subject.Generation || !within(r.Scope, stored.Scope) {
 		return ask, "", nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"vogt/internal/store"
 )
@@ -83,7 +82,7 @@ func (a *Authority) question(ctx context.Context, by Actor, c ceremony) (questio
 		return q, ClientMetadata{}, err
 	}
 	meta, err := a.client(ctx, q.Request.Client, true)
-	if err == nil && !slices.Contains(meta.RedirectURIs, q.Request.RedirectURI) {
+	if err == nil && !meta.answeredAt(q.Request.RedirectURI) {
 		err = errNoQuestion()
 	}
 	return q, meta, err

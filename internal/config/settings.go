@@ -57,6 +57,41 @@ type Daemon struct {
 	Log    Log    `toml:"log"`
 	// Clients are services at which people log in with their account here.
 	Clients []OAuthClient `toml:"clients"`
+	DDISA   DDISA         `toml:"ddisa"`
+}
+
+// DDISA is how the authority finds out what mail domains decided, and what services
+// are that call themselves by their domain.
+type DDISA struct {
+	// Lookup is whether it asks: "auto" where the issuer is https, since no domain can
+	// name another one; "on" or "off".
+	Lookup string `toml:"lookup"`
+	// Providers are resolvers that are asked by HTTPS when the machine's own fails.
+	Providers []string `toml:"providers"`
+	// Clients is what a service has to publish: "strict" wants metadata in its
+	// standard form; "permissive" takes the older one, and answers a service that
+	// publishes nothing at its own host, asking the person each time.
+	Clients string `toml:"clients"`
+	// Origins are scheme, host and port of services whose metadata may lie on another
+	// port than 443 or in a private network.
+	Origins []string `toml:"origins"`
+	// Records stand in the place of what domains publish.
+	Records []DDISARecord `toml:"records"`
+	// Allow is what administrators of domains allow.
+	Allow []DDISAAllow `toml:"allow"`
+}
+
+// DDISARecord is what a domain says, for networks without a DNS that knows.
+type DDISARecord struct {
+	Domain string `toml:"domain"`
+	IdP    string `toml:"idp"`
+	Mode   string `toml:"mode"`
+}
+
+// DDISAAllow are services that a domain's administrators allow.
+type DDISAAllow struct {
+	Domain  string   `toml:"domain"`
+	Clients []string `toml:"clients"`
 }
 
 // OAuthClient is a public OAuth client that is known by name alone.
@@ -148,7 +183,8 @@ func DefaultDaemon() Daemon {
 		Push: Push{Hosts: []string{
 			"fcm.googleapis.com", "*.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
 		}},
-		Log: Log{Level: "info", Format: "text"},
+		Log:   Log{Level: "info", Format: "text"},
+		DDISA: DDISA{Lookup: "auto", Providers: resolvers(), Clients: "permissive"},
 	}
 }
 
@@ -225,9 +261,40 @@ func (d Daemon) Validate() error {
 		}
 	}
 
+	d.DDISA.validate(&p)
+
 	p.oneOf("log.level", d.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", d.Log.Format, "text", "json")
 	return p.err()
+}
+
+func (d DDISA) validate(p *problems) {
+	p.oneOf("ddisa.lookup", d.Lookup, "auto", "on", "off")
+	p.oneOf("ddisa.clients", d.Clients, "strict", "permissive")
+	for _, address := range d.Providers {
+		p.webAddress("ddisa.providers", address)
+	}
+	for _, origin := range d.Origins {
+		p.baseURL("ddisa.origins", origin)
+	}
+	for i, r := range d.Records {
+		key := fmt.Sprintf("ddisa.records[%d]", i)
+		p.pagesHost(key+".domain", r.Domain)
+		p.webAddress(key+".idp", r.IdP)
+		p.oneOf(key+".mode", r.Mode, "", "open", "allowlist-admin", "allowlist-user", "deny")
+		for _, other := range d.Records[:i] {
+			if other.Domain == r.Domain {
+				p.add(key+".domain", "%q stands here twice", r.Domain)
+			}
+		}
+	}
+	for i, a := range d.Allow {
+		key := fmt.Sprintf("ddisa.allow[%d]", i)
+		p.pagesHost(key+".domain", a.Domain)
+		if len(a.Clients) == 0 {
+			p.add(key+".clients", "no service is named")
+		}
+	}
 }
 
 // Client is the configuration of vogt, in the file vogt.toml.
@@ -277,7 +344,7 @@ func (c Client) Validate() error {
 	p.word("agent", c.Agent)
 	p.duration("wait.limit", c.Wait.Limit, time.Second, 7*24*time.Hour)
 	for _, address := range c.DDISA.Providers {
-		p.resolver("ddisa.providers", address)
+		p.webAddress("ddisa.providers", address)
 	}
 	return p.err()
 }
@@ -368,8 +435,8 @@ func (p *problems) pagesHost(key, host string) {
 	}
 }
 
-// resolver accepts the address of a resolver: https, or http on this machine.
-func (p *problems) resolver(key, value string) {
+// webAddress accepts https, and http on this machine, with a path and query.
+func (p *problems) webAddress(key, value string) {
 	u, err := inet.ParseURL(value)
 	switch {
 	case err != nil:
