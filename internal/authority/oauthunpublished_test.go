@@ -11,7 +11,7 @@ const silent = "silent.example.com" // a service that publishes nothing
 
 // A service that publishes nothing is answered at its own host alone, by https, and
 // never without a person who says so: neither an open domain nor a list, nor an
-// earlier yes, stands for that (protocol.md 1.3, permissive).
+// earlier yes, stands for that (DDISA Core, permissive).
 func TestUnpublishedService(t *testing.T) {
 	t.Parallel()
 	sources := publish()
