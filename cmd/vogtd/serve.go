@@ -136,12 +136,12 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 			return err
 		}
 	}
-	web, err := pages.New(pages.Config{PagesOrigin: origin, Issuer: issuer, Version: version.String(), Clock: time.Now, Logger: log}, backend.New(a, cfg.BearerDecisions))
-	if err != nil {
-		return err
-	}
 	pushed := httpapi.Push{Hosts: cfg.Push.Hosts, Language: mailer.words.Language}
 	if pushes, pushed.Public, err = newPushes(ctx, cfg, a, mailer.words, origin, log); err != nil {
+		return err
+	}
+	web, err := pages.New(pages.Config{PagesOrigin: origin, Issuer: issuer, Version: version.String(), Clock: time.Now, Logger: log, PushKey: pushed.Public}, backend.New(a, cfg.BearerDecisions))
+	if err != nil {
 		return err
 	}
 	proxies, err := proxiesOf(cfg)

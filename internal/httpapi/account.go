@@ -149,19 +149,25 @@ func registerOptions(c *call) error {
 	return c.ceremony(options, id, missing(err))
 }
 
+// signedIn gives the browser its session. session is what the pages call it.
+func (c *call) signedIn(cookie string) error {
+	a, err := c.setSession(cookie)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": a.Principal.Email, "name": a.Principal.Name, "session": a.Session.ID})
+}
+
 func registerVerify(c *call) error {
 	in, key, err := c.passkeyAnswer()
 	if err != nil {
 		return err
 	}
-	cookie, p, err := c.s.Authority.RegisterOnWire(c.Context(), in.Challenge, in.Device, in.Response, key, c.UserAgent())
+	cookie, _, err := c.s.Authority.RegisterOnWire(c.Context(), in.Challenge, in.Device, in.Response, key, c.UserAgent())
 	if err != nil {
 		return err
 	}
-	if err := c.setSession(cookie); err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": p.Email, "name": p.Name})
+	return c.signedIn(cookie)
 }
 
 // loginOptions answers alike for every address and for none: the browser offers
@@ -180,14 +186,7 @@ func loginVerify(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.setSession(cookie); err != nil {
-		return err
-	}
-	a, err := c.s.Authority.AuthenticateSession(c.Context(), cookie)
-	if err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": a.Principal.Email, "name": a.Principal.Name})
+	return c.signedIn(cookie)
 }
 
 func recoverOptions(c *call) error {
@@ -206,14 +205,11 @@ func recoverVerify(c *call) error {
 	if err != nil {
 		return err
 	}
-	cookie, p, err := c.s.Authority.RecoverVerify(c.Context(), in.Token, in.Challenge, in.Device, in.Response, key, c.UserAgent())
+	cookie, _, err := c.s.Authority.RecoverVerify(c.Context(), in.Token, in.Challenge, in.Device, in.Response, key, c.UserAgent())
 	if err != nil {
 		return err
 	}
-	if err := c.setSession(cookie); err != nil {
-		return err
-	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": p.Email, "name": p.Name})
+	return c.signedIn(cookie)
 }
 
 // addOptions begins another passkey of a person who is signed in. That is a

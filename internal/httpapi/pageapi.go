@@ -156,13 +156,12 @@ func (s *server) cookieName() string {
 }
 
 // setSession signs the browser in.
-func (c *call) setSession(value string) error {
+func (c *call) setSession(value string) (authority.Actor, error) {
 	a, err := c.s.Authority.AuthenticateSession(c.Context(), value)
-	if err != nil {
-		return err
+	if err == nil {
+		c.cookie(value, time.UnixMilli(a.Session.Expires))
 	}
-	c.cookie(value, time.UnixMilli(a.Session.Expires))
-	return nil
+	return a, err
 }
 
 func (c *call) cookie(value string, ends time.Time) {

@@ -31,7 +31,8 @@ func (s *server) accountPage(v *visit) (*page, error) {
 		Sessions       []ServiceSession
 		Consents       []ServiceConsent
 		AddPasskey     string // body of the call that prepares another passkey
-	}{Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), Sessions: a.Sessions, Consents: a.Consents, AddPasskey: string(another)}
+		PushKey        string
+	}{PushKey: s.cfg.PushKey, Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), Sessions: a.Sessions, Consents: a.Consents, AddPasskey: string(another)}
 	for _, in := range a.SignIns {
 		data.SignIns = append(data.SignIns, signIn{in, in.ID == v.session.ID, "/p/sessions/" + url.PathEscape(in.ID) + "/revoke"})
 	}

@@ -36,6 +36,7 @@ func (s *server) addAssets(l *language) (map[string]string, error) {
 		{"vogt.css", "text/css; charset=utf-8", []string{"vogt.css"}},
 		{"more.css", "text/css; charset=utf-8", []string{"more.css"}},
 		{"app.js", "text/javascript; charset=utf-8", []string{"core.js", "app.js"}},
+		{"account.js", "text/javascript; charset=utf-8", []string{"core.js", "app.js", "push.js"}},
 		{"gate.js", "text/javascript; charset=utf-8", []string{"core.js", "gate.js"}},
 		{"icons.svg", "image/svg+xml", []string{"icons.svg"}},
 		{"more.svg", "image/svg+xml", []string{"more.svg"}}, // what the inbox does without
@@ -133,6 +134,19 @@ func tightScript(line []byte) []byte {
 		out = append(out, c)
 	}
 	return out
+}
+
+// serveWorker serves the script that shows push messages. Its address has to stay
+// the same and to lie above all pages, so it is asked for anew each time.
+func (s *server) serveWorker(w http.ResponseWriter, _ *http.Request) {
+	body, err := files.ReadFile("assets/sw.js")
+	if err != nil {
+		http.Error(w, "", http.StatusInternalServerError) // it is embedded at build time
+		return
+	}
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Write(compact(body, ".js"))
 }
 
 func (s *server) serveAsset(w http.ResponseWriter, r *http.Request) {

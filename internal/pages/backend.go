@@ -24,23 +24,24 @@ import (
 // something about are (or wrap) one of the Err values below; any other error
 // is logged and shown as "internal".
 type Backend struct {
-	SetUp     SetUp
-	Links     Links
-	Sessions  Sessions
-	Cards     Cards
-	Decisions Decisions
-	Trusts    Trusts
-	Confirms  Confirms
-	People    People
-	Accounts  Accounts
-	Removals  Removals
-	Services  Services
-	Log       Log
-	Events    Events
+	SetUp      SetUp
+	Links      Links
+	Recoveries Recoveries
+	Sessions   Sessions
+	Cards      Cards
+	Decisions  Decisions
+	Trusts     Trusts
+	Confirms   Confirms
+	People     People
+	Accounts   Accounts
+	Removals   Removals
+	Services   Services
+	Log        Log
+	Events     Events
 }
 
 func (b Backend) complete() bool {
-	return b.SetUp != nil && b.Links != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
+	return b.SetUp != nil && b.Links != nil && b.Recoveries != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
 		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Services != nil && b.Log != nil && b.Events != nil
 }
 
@@ -62,6 +63,8 @@ var (
 	ErrExpired = errors.New("expired or used")
 	// ErrUsed: a registration link is known to have been used. 410.
 	ErrUsed = errors.New("used")
+	// ErrWaits: it is too early for a recovery. 425.
+	ErrWaits = errors.New("too early")
 	// ErrProof: the passkey's response does not verify, or a stronger proof is
 	// needed. 403.
 	ErrProof = errors.New("proof not accepted")
@@ -178,6 +181,12 @@ type Links interface {
 	Link(ctx context.Context, token string) (LinkView, error)
 	BeginRegister(ctx context.Context, token string) (Ceremony, error)
 	FinishRegister(ctx context.Context, p NewPasskey) (SignedIn, error)
+}
+
+// Recoveries shows a recovery to whoever holds its link. The time is that from
+// which it may be used; before it, it comes with ErrWaits.
+type Recoveries interface {
+	Recovery(ctx context.Context, token string) (LinkView, error)
 }
 
 // Sessions signs people in and out. Login ceremonies are discoverable: the

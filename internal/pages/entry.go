@@ -197,7 +197,7 @@ func localPath(next string) string {
 		strings.HasPrefix(next, "//") || strings.ContainsFunc(next, func(r rune) bool { return r == '\\' || r < ' ' || r == 0x7f }) {
 		return "/"
 	}
-	for _, prefix := range []string{"/login", "/setup", "/register", "/p/", "/assets/"} {
+	for _, prefix := range []string{"/login", "/setup", "/register", "/recover", "/p/", "/assets/"} {
 		if strings.HasPrefix(u.Path, prefix) {
 			return "/"
 		}

@@ -90,6 +90,8 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 	paths["card-calls"] = "/grants/" + a.Ask(grant.Request{Requester: ops, Host: "nuc", Type: grant.Once, Command: []string{"sh", "-c", strings.Repeat("sudo nice ", 20) + long + "\n" + programs.String()}}, detail.Critical)
 	paths["card-calls-all"] = paths["card-calls"] + "?all=1"
 	paths["register"] = "/register?token=" + a.RegisterLink(mara)
+	paths["recover-wait"], paths["recover-open"] = "/recover?token="+a.AddRecovery(mara, later), "/recover?token="+a.AddRecovery(mara, now)
+	paths["recover-over"] = "/recover?token=x"
 	paths["register-over"], paths["register-late"] = "/register?token=x", "/register?late"
 	used := a.RegisterLink(mara)
 	if _, err := a.BeginRegister(t.Context(), used); err != nil {
@@ -119,7 +121,7 @@ func gallery(t *testing.T, s *site, ids map[string]string) map[string]string {
 func everyPage(t *testing.T, b *tab) {
 	paths := gallery(t, b.s, b.enter())
 	// The pages with the longest words, and the closest quarters.
-	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "card-does": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true, "register": true, "consent": true}
+	german := map[string]bool{"inbox": true, "card": true, "card-crossing": true, "card-does": true, "timed": true, "trust-add": true, "agents": true, "account": true, "health": true, "activity": true, "register": true, "consent": true, "recover-wait": true}
 	// Pages that are built like another one; TestClosedCards reads their words.
 	alike := map[string]bool{"once": true, "always": true, "revoked": true, "withdrawn": true, "trust-key": true, "trust-passkey": true, "register-over": true, "register-late": true, "setup-expired": true}
 	for _, tongue := range []string{"en", "de"} {
@@ -212,8 +214,10 @@ func hostileWords(t *testing.T, b *tab) {
 		b.innocent("/login?next="+url.QueryEscape(attack), attack)
 		b.innocent("/setup?token="+url.QueryEscape(attack), attack)
 		b.innocent("/register?token="+url.QueryEscape(attack), attack)
+		b.innocent("/recover?token="+url.QueryEscape(attack), attack)
 		a.AddPerson(attack, attack)
 		b.innocent("/register?token="+a.RegisterLink(attack), attack)
+		b.innocent("/recover?token="+a.AddRecovery(attack, time.Now().Add(time.Hour)), attack)
 	}
 	a.AddKey(mara, pages.Key{Name: all, Fingerprint: all})
 	a.AddToken(mara, all)

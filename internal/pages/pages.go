@@ -37,6 +37,9 @@ type Config struct {
 	Zone        *time.Location // of the times written by the server; nil is UTC
 	Random      io.Reader      // nil is crypto/rand
 	Logger      *slog.Logger   // what people are not shown; nil discards
+	// PushKey is what browsers subscribe to push messages with (RFC 8292, 3.2);
+	// empty where there are none.
+	PushKey string
 	// Heartbeat is how often an open event stream says that it is alive; the
 	// script calls itself "not live" after two and a half of them. Zero is 15 s.
 	Heartbeat time.Duration
@@ -107,9 +110,11 @@ func New(cfg Config, backend Backend) (http.Handler, error) {
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", s.serveAsset)
+	mux.HandleFunc("GET /sw.js", s.serveWorker)
 
 	mux.HandleFunc("GET /setup", s.show(anyone, s.setUpPage))
 	mux.HandleFunc("GET /register", s.show(anyone, s.registerPage))
+	mux.HandleFunc("GET /recover", s.show(anyone, s.recoverPage))
 	mux.HandleFunc("GET /login", s.show(anyone, s.loginPage))
 	mux.HandleFunc("GET /{$}", s.show(signedIn, s.inboxPage))
 	mux.HandleFunc("GET /grants/{id}", s.show(signedIn, s.cardPage))

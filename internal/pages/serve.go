@@ -188,6 +188,7 @@ func (s *server) fault(r *http.Request, err error) fault {
 		{ErrTaken, fault{409, "taken", "err.taken"}},
 		{ErrUsed, fault{410, "used", "err.expired"}},
 		{ErrExpired, fault{410, "expired", "err.expired"}},
+		{ErrWaits, fault{425, "too-early", "err.early"}},
 		{errTooLarge, fault{413, "too-large", "err.toolarge"}},
 		{errMediaType, fault{415, "media-type", "err.invalid"}},
 		{errBadKey, fault{400, "key", "err.key"}},

@@ -3,7 +3,8 @@
 // nothing on it has changed for a moment.
 
 const make = s => s;
-const policy = window.trustedTypes?.createPolicy("vogt", { createHTML: make }) ?? { createHTML: make };
+const worker = s => s === "/sw.js" ? s : null;
+const policy = window.trustedTypes?.createPolicy("vogt", { createHTML: make, createScriptURL: worker }) ?? { createHTML: make, createScriptURL: worker };
 const wide = matchMedia("(min-width:60rem)");
 const armDelay = 600;
 

@@ -57,6 +57,28 @@ async function another(button) {
   }
 }
 
+// A lost passkey's place is taken by a new one, after the wait.
+async function recover(button) {
+  const token = button.dataset.recover ?? button.dataset.cancel;
+  button.disabled = true;
+  say(null);
+  try {
+    if ("cancel" in button.dataset) {
+      await post("/api/recovery/cancel", { token }, false);
+      return location.reload();
+    }
+    const own = await newKey(), begun = await post("/api/recovery/options", { token }, false);
+    const response = await passkey("create", begun.options);
+    const done = await post("/api/recovery/verify", { token, challengeToken: begun.challengeToken, response, proofKey: own.spki }, false);
+    await keepKey(own.key, done.session);
+    location.replace("/account");
+  } catch {
+    throw { kind: "recovery", text: button.dataset.again };
+  } finally {
+    button.disabled = false;
+  }
+}
+
 // The set-up page waits for the terminal.
 async function awaitTerminal(token) {
   const r = await fetch("/p/setup/state?token=" + encodeURIComponent(token)).catch(() => null);
@@ -66,8 +88,8 @@ async function awaitTerminal(token) {
 
 
 document.addEventListener("click", e => {
-  const button = e.target.closest("[data-login],[data-register]");
-  if (button) ("login" in button.dataset ? signIn : another)(button).catch(failed);
+  const button = e.target.closest("[data-login],[data-register],[data-recover],[data-cancel]");
+  if (button) ("login" in button.dataset ? signIn : "register" in button.dataset ? another : recover)(button).catch(failed);
 });
 
 document.addEventListener("submit", e => {
@@ -76,7 +98,7 @@ document.addEventListener("submit", e => {
   register(e.target).catch(failed);
 });
 
-for (const b of $$("[data-login],[data-register],[data-owner] button")) b.disabled = false;
+for (const b of $$("[data-login],[data-register],[data-recover],[data-cancel],[data-owner] button")) b.disabled = false;
 zones();
 const setup = $("[data-setup]");
 if (setup) awaitTerminal(setup.dataset.setup);

@@ -28,7 +28,7 @@ import (
 func New(a *authority.Authority, bearer string) pages.Backend {
 	b := &backend{a: a, bearer: bearer}
 	return pages.Backend{
-		SetUp: b, Links: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Services: b, Log: b, Events: b,
+		SetUp: b, Links: b, Recoveries: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Services: b, Log: b, Events: b,
 	}
 }
 
@@ -52,6 +52,8 @@ func translate(err error) error {
 		as = pages.ErrChanged
 	case "taken":
 		as = pages.ErrTaken
+	case "recovery_waits":
+		as = pages.ErrWaits
 	case "link_used":
 		as = pages.ErrUsed
 	case "last_way":
@@ -190,6 +192,12 @@ func (b *backend) FinishSetUp(ctx context.Context, p pages.NewPasskey) (pages.Si
 func (b *backend) Link(ctx context.Context, token string) (pages.LinkView, error) {
 	p, ends, err := b.a.RegisterLink(ctx, token)
 	return pages.LinkView{Person: person(p), Expires: ends}, translate(err)
+}
+
+// Recovery implements pages.Recoveries.
+func (b *backend) Recovery(ctx context.Context, token string) (pages.LinkView, error) {
+	p, ready, err := b.a.RecoveryLink(ctx, token)
+	return pages.LinkView{Person: person(p), Expires: ready}, translate(err)
 }
 
 // BeginRegister implements pages.Links.

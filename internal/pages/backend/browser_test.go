@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"vogt/internal/authority"
 	"vogt/internal/authoritytest"
 	"vogt/internal/grant"
+	"vogt/internal/httpapi"
 	"vogt/internal/pages"
 	"vogt/internal/pages/backend"
 	"vogt/internal/pages/browsertest"
@@ -23,16 +25,24 @@ const mara = "mara@home.example"
 
 // start runs a real authority with the pages in front of it. Its clock stands
 // at the time of the machine, as browsers compare it with theirs.
-func start(t *testing.T, opts ...authoritytest.Option) *authoritytest.Server {
+func start(t *testing.T, letters chan<- authority.Letter, opts ...authoritytest.Option) *authoritytest.Server {
 	t.Helper()
 	s := authoritytest.Start(t, append(opts, authoritytest.WithPages(func(a *authority.Authority) http.Handler {
 		h, err := pages.New(pages.Config{
 			PagesOrigin: a.Config().PagesOrigin, Issuer: a.Config().Issuer, Version: "test", Clock: a.Now, Heartbeat: 200 * time.Millisecond,
+			PushKey: pushPublic,
 		}, backend.New(a, "none"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
+	}), authoritytest.WithHousekeeping(), authoritytest.WithDeps(func(d *authority.Deps) {
+		d.Mail = func(l authority.Letter) { letters <- l }
+	}), authoritytest.WithAPI(func(c *httpapi.Config) {
+		c.Push = httpapi.Push{Public: pushPublic, Hosts: []string{"push.example"}}
+		c.Click = func(key []byte, c httpapi.Click, now time.Time) error {
+			return pages.VerifyHeader(key, c.Header, c.Origin, c.Path, c.Body, now)
+		}
 	}))...)
 	s.Clock.Set(time.Now())
 	return s
@@ -41,9 +51,10 @@ func start(t *testing.T, opts ...authoritytest.Option) *authoritytest.Server {
 // person is Mara in front of a browser, with the real authority behind it.
 type person struct {
 	*browsertest.Tab
-	s     *authoritytest.Server
-	agent *authoritytest.Principal
-	app   string // redirect address of a service
+	s       *authoritytest.Server
+	agent   *authoritytest.Principal
+	app     string // redirect address of a service
+	letters <-chan authority.Letter
 }
 
 // TestInBrowser is a person's first day: everything that the pages do for her,
@@ -54,10 +65,11 @@ func TestInBrowser(t *testing.T) {
 		_, _ = w.Write([]byte("welcome")) // the browser may be gone
 	}))
 	t.Cleanup(app.Close)
-	s := start(t, authoritytest.WithConfig(func(c *authority.Config) {
+	letters := make(chan authority.Letter, 10)
+	s := start(t, letters, authoritytest.WithConfig(func(c *authority.Config) {
 		c.Clients = []authority.ClientMetadata{{ID: service, Name: "A service", RedirectURIs: []string{app.URL + "/callback"}}}
 	}))
-	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s, app: app.URL + "/callback"}
+	b := &person{letters: letters, Tab: browsertest.NewTab(t, browser, s.Pages), s: s, app: app.URL + "/callback"}
 	b.Viewport(1440, 900, false)
 	for _, step := range []struct {
 		name string
@@ -65,7 +77,7 @@ func TestInBrowser(t *testing.T) {
 	}{
 		{"set-up", setUp}, {"an agent", addAgent}, {"a click on a phone", allowOnPhone}, {"a passkey for what is critical", allowCritical},
 		{"no, with a note", denyWithNote}, {"activity", seeActivity}, {"a service", logInAtService}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
-		{"removing the first", removeFirst},
+		{"removing the first", removeFirst}, {"notifications", notifications}, {"recovery", recovery},
 	} {
 		// Steps build on each other: after one that failed nothing is proven.
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, b) }) {
@@ -240,4 +252,94 @@ func logInAtService(t *testing.T, b *person) {
 	}
 	b.Visit("/account")
 	b.Wait(b.Has("A service (" + service + ")"))
+}
+
+const (
+	pushPublic   = "BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU" // any point of the curve
+	pushEndpoint = "https://push.example/mara"
+)
+
+// notifications are switched on and off. The browser's own push service is in
+// the network, so that one call is stood in for; the worker, the key that signs
+// and the authority are real.
+func notifications(t *testing.T, b *person) {
+	b.Visit("/account")
+	b.Wait(`document.querySelector("[data-push=off]:not([disabled])")`)
+	browsertest.Eval[bool](b.Tab, `(() => {
+		let made = null;
+		Notification.requestPermission = async () => "granted";
+		PushManager.prototype.getSubscription = async () => made;
+		PushManager.prototype.subscribe = async o => made = {
+			endpoint: "`+pushEndpoint+`", unsubscribe: async () => { made = null; },
+			toJSON: () => ({ endpoint: "`+pushEndpoint+`", expirationTime: null, keys: { p256dh: "`+pushPublic+`", auth: "AAECAwQFBgcICQoLDA0ODw" } }),
+			key: o.applicationServerKey.length,
+		};
+		return true;
+	})()`)
+	b.Click("[data-push]")
+	b.Wait(`document.querySelector("[data-push=on]:not([disabled])")`)
+	b.Check("account with notifications")
+	subs, err := b.s.Authority.Subscriptions(t.Context(), mara)
+	if err != nil || len(subs) != 1 || subs[0].Endpoint != pushEndpoint {
+		t.Errorf("the authority knows %+v, %v", subs, err)
+	}
+	b.Wait(`navigator.serviceWorker.getRegistration("/").then(r => r?.active?.scriptURL === location.origin + "/sw.js" && r.scope === location.origin + "/")`)
+	// What the worker shows, and where a press leads, whatever a message says.
+	worker := b.s.Stranger().Do("GET", "/sw.js", nil, "Host", strings.TrimPrefix(b.s.Pages, "http://")).Want(200)
+	if got := worker.Header.Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("the worker is kept: %q", got)
+	}
+	shown := browsertest.Eval[[]string](b.Tab, `(async () => {
+		const heard = {}, shown = [], opened = [], work = [];
+		const self = {
+			addEventListener: (kind, f) => heard[kind] = f,
+			registration: { showNotification: async (title, o) => shown.push([title, o.body, o.tag, o.data].join("|")) },
+		};
+		const clients = { matchAll: async () => [], openWindow: async to => opened.push(to) };
+		`+string(worker.Body)+`
+		const push = text => heard.push({ data: { json: () => JSON.parse(text) }, waitUntil: p => work.push(p) });
+		push(JSON.stringify({ title: "Vogt", body: "helper asks", grant_id: "g", deep_link: location.origin + "/grants/g" }));
+		for (const link of ["https://evil.example/", "javascript:alert(1)", "//evil.example", null, "\\evil.example"]) push(JSON.stringify({ deep_link: link }));
+		push("no message");
+		heard.notificationclick({ notification: { data: location.origin + "/grants/g", close() {} }, waitUntil: p => work.push(p) });
+		await Promise.all(work);
+		return [...shown, ...opened];
+	})()`)
+	want := []string{"Vogt|helper asks|g|" + b.s.Pages + "/grants/g"}
+	for range 6 {
+		want = append(want, "Vogt||vogt|"+b.s.Pages+"/")
+	}
+	want = append(want, b.s.Pages+"/grants/g")
+	if !slices.Equal(shown, want) {
+		t.Errorf("the worker shows %q", shown)
+	}
+	b.Click("[data-push]")
+	b.Wait(`document.querySelector("[data-push=off]:not([disabled])")`)
+	if subs, err = b.s.Authority.Subscriptions(t.Context(), mara); err != nil || len(subs) != 0 {
+		t.Errorf("the authority still knows %+v, %v", subs, err)
+	}
+}
+
+// recovery is the way back in for Mara, who has lost everything but her mailbox.
+func recovery(t *testing.T, b *person) {
+	if err := b.s.Authority.RequestRecovery(mara); err != nil {
+		t.Fatal(err)
+	}
+	letter := <-b.letters
+	path := strings.TrimPrefix(letter.Link, b.s.Pages)
+	b.Visit(path)
+	b.Wait(b.Has("Your account can be recovered soon") + ` && !document.querySelector("[data-recover]")`)
+	b.Check("a recovery that waits")
+	b.s.Clock.Advance(7 * 24 * time.Hour)
+	b.NewAuthenticator()
+	b.Visit(path)
+	b.Wait(`document.querySelector("[data-recover]:not([disabled])")`)
+	b.Check("a recovery")
+	b.Click("[data-recover]")
+	b.Wait(`location.pathname === "/account" && document.querySelectorAll("[data-post^='/p/passkeys/']").length === 2`)
+	if !b.s.HasRecord("trust", "recovery.done", mara) {
+		t.Error("it is not on record")
+	}
+	b.Visit(path)
+	b.Wait(b.Has("This recovery is over"))
 }

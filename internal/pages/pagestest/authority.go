@@ -31,30 +31,31 @@ import (
 
 // Authority is the backend. Its methods are safe for concurrent use.
 type Authority struct {
-	mu       sync.Mutex
-	clock    func() time.Time
-	issuer   string
-	origin   string
-	rp       *passkey.RelyingParty
-	people   []*person
-	agents   []*pages.Agent
-	grants   []*request
-	trusts   map[string]*api.Trust
-	owners   map[string]string // trust to person
-	sessions map[string]*session
-	logins   map[string][]byte // ceremonies
-	link     *link
-	links    map[string]*registration // by token
-	log      []pages.Entry
-	signed   int64
-	broken   bool
-	bearer   string
-	reader   *reading.Reader
-	streams  map[chan pages.Event]string
-	counter  int
-	silent   bool
-	events   []pages.Event // the event with ID n is number n-1
-	services services
+	mu         sync.Mutex
+	clock      func() time.Time
+	issuer     string
+	origin     string
+	rp         *passkey.RelyingParty
+	people     []*person
+	agents     []*pages.Agent
+	grants     []*request
+	trusts     map[string]*api.Trust
+	owners     map[string]string // trust to person
+	sessions   map[string]*session
+	logins     map[string][]byte // ceremonies
+	link       *link
+	links      map[string]*registration  // by token
+	recoveries map[string]pages.LinkView // by token
+	log        []pages.Entry
+	signed     int64
+	broken     bool
+	bearer     string
+	reader     *reading.Reader
+	streams    map[chan pages.Event]string
+	counter    int
+	silent     bool
+	events     []pages.Event // the event with ID n is number n-1
+	services   services
 }
 
 type person struct {
@@ -113,13 +114,13 @@ func New(origin string, clock func() time.Time) (*Authority, error) {
 	return &Authority{
 		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none", reader: reading.New(catalog.New()),
 		trusts: map[string]*api.Trust{}, owners: map[string]string{}, sessions: map[string]*session{}, logins: map[string][]byte{},
-		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, origin: origin, services: newServices(),
+		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, recoveries: map[string]pages.LinkView{}, origin: origin, services: newServices(),
 	}, nil
 }
 
 // Backend returns the parts that the pages need, all of them a.
 func (a *Authority) Backend() pages.Backend {
-	return pages.Backend{SetUp: a, Links: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Services: a, Log: a, Events: a}
+	return pages.Backend{SetUp: a, Links: a, Recoveries: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Services: a, Log: a, Events: a}
 }
 
 func random() string {
@@ -360,6 +361,28 @@ func (a *Authority) registerLink(p *person) string {
 	token := random()
 	a.links[token] = &registration{who: p, expires: a.clock().Add(10 * time.Minute)}
 	return token
+}
+
+// AddRecovery makes a recovery of the person that may be used from ready on, and
+// returns its token.
+func (a *Authority) AddRecovery(email string, ready time.Time) string {
+	defer a.lock()()
+	token := random()
+	a.recoveries[token] = pages.LinkView{Person: a.person(email).Person, Expires: ready}
+	return token
+}
+
+// Recovery implements pages.Recoveries.
+func (a *Authority) Recovery(_ context.Context, token string) (pages.LinkView, error) {
+	defer a.lock()()
+	v, ok := a.recoveries[token]
+	switch {
+	case !ok:
+		return v, pages.ErrNotFound
+	case a.clock().Before(v.Expires):
+		return v, pages.ErrWaits
+	}
+	return v, nil
 }
 
 // Passkeys counts the passkeys of the person.
