@@ -50,6 +50,11 @@ func importRules() []importRule {
 			reason: "a door and the authority's fetches mean the same by a host and by a public address; what is done with it is theirs",
 		},
 		{
+			name: "push messages know no requests", from: []string{in + "push"},
+			ban:    []string{in + "store/...", in + "authority/...", in + "httpapi/...", in + "pages/...", in + "grant/...", in + "reading/...", in + "statement/..."},
+			reason: "what is shown on lock screens is put together where nothing of a request can be reached",
+		},
+		{
 			name: "what is fetched is not understood", from: []string{in + "fetch"},
 			only:   []string{"std", in + "inet"},
 			ban:    []string{"database/...", "os/..."},
