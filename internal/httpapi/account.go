@@ -43,6 +43,7 @@ func (s *server) accountRoutes() {
 	s.bySession("DELETE /api/session/ssh-keys/{id}", deleteMyKey)
 	s.bySession("GET /api/account/recovery", myRecovery)
 	s.bySession("PUT /api/account/vacation", setVacation)
+	s.bySession("POST /api/account/vacation", setVacation)
 
 	s.bySession("GET "+api.PathMyAgents, myAgents)
 	s.bySession("GET "+api.PathMyAgents+"/{email}", oneAgent)

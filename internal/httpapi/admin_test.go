@@ -89,6 +89,14 @@ func TestAdminRoutes(t *testing.T) {
 	setAdmin(manager, false).Want(200)
 	make(admin).Problem(403)
 
+	// It ends when the person is switched off, and does not come back with her.
+	setAdmin(manager, true).Want(200)
+	for _, on := range []bool{false, true} {
+		manager.Do("PATCH", api.PathMyAgents+"/admin%40example.com", map[string]bool{"isActive": on}).Want(200)
+	}
+	admin.SignIn().Want(200)
+	make(admin).Problem(403)
+
 	// Nor does whoever gets the address later have it.
 	setAdmin(manager, true).Want(200)
 	manager.Do("DELETE", users+"/admin%40example.com", nil).Want(200)
@@ -190,7 +198,17 @@ func TestRegistrationURL(t *testing.T) {
 	second := s.NewPage()
 	second.Create("/api/webauthn/register/options", "/api/webauthn/register/verify", map[string]any{"token": link.Token}).Problem(410)
 
-	// Too late, and taken back.
+	// Too late, also between the two calls, and taken back.
+	manager.Post("/api/admin/registration-urls", map[string]any{"email": "slow@example.com", "expiresInHours": 1}).Into(&link)
+	s.Clock.Advance(time.Hour - time.Millisecond)
+	var c authoritytest.Ceremony
+	options(link.Token).Into(&c)
+	response, err := page.Browser.Create(c.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Advance(time.Millisecond)
+	page.Do("POST", "/api/webauthn/register/verify", map[string]any{"challengeToken": c.Token, "response": jsonRaw(response)}).Problem(410)
 	manager.Post("/api/admin/registration-urls", map[string]any{"email": "b@example.com", "expiresInHours": 1}).Into(&link)
 	s.Clock.Advance(time.Hour)
 	options(link.Token).Problem(404)

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+
+	"vogt/internal/inet"
 )
 
 // decode reads base64 as browsers write it: of either alphabet, with padding or
@@ -42,7 +44,7 @@ func KeyPair(scalar []byte) (public, private string, err error) {
 // after names were resolved: nothing can change between this look and the call.
 func controlPublic(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !strings.HasPrefix(network, "tcp") || !public(at.Addr()) {
+	if err != nil || !strings.HasPrefix(network, "tcp") || inet.Classify(at.Addr().Unmap()) != inet.Public {
 		return fmt.Errorf("push: %s is not a public address", address)
 	}
 	return nil

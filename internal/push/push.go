@@ -22,7 +22,6 @@ import (
 	"sync"
 	"time"
 
-	"vogt/internal/inet"
 
 	webpush "github.com/SherClockHolmes/webpush-go"
 	"golang.org/x/time/rate"
@@ -341,7 +340,3 @@ func PublicClient() *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
-
-// public reports whether an address is one that strangers have. IPv4 in the form of
-// IPv6, as systems hand it out, is IPv4.
-func public(a netip.Addr) bool { return inet.Classify(a.Unmap()) == inet.Public }
