@@ -26,7 +26,8 @@ const million = 1_000_000
 func (b *bench) million() error {
 	home := filepath.Join(b.dir, "million")
 	begin := time.Now()
-	if err := b.fillMillion(home); err != nil {
+	first := grant.At(begin) + 60*60*1000
+	if err := b.fillMillion(home, first); err != nil {
 		return err
 	}
 	file := filepath.Join(home, "data", sqlite.FileName)
@@ -45,7 +46,7 @@ func (b *bench) million() error {
 	}
 	defer in.stop()
 	fmt.Print("\n| list over HTTP, one client | p50 ms | p99 ms |\n|---|---|---|\n")
-	middle := api.PathGrants + "?cursor=" + cursorAt(million/2)
+	middle := api.PathGrants + "?cursor=" + cursorAt(first, million/2)
 	for _, query := range []string{
 		"", "?limit=100", "?status=pending", "?status=approved", "?status=used", "?status=denied", "?status=expired", "?status=revoked",
 		"?requester=" + url.QueryEscape("agent7@example.com"), "?status=approved&requester=" + url.QueryEscape("agent7@example.com"),
@@ -115,26 +116,37 @@ func (b *bench) inbox(home string) error {
 	return nil
 }
 
-// millionBegin is when the first of them was asked for: the last ones are new.
-func millionBegin() grant.Millis { return grant.At(time.Now()) - million*1000 }
-
-func cursorAt(i int) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.x", millionBegin()+grant.Millis(i)*1000))
+// cursorAt is the cursor of the page that begins at one of them. They are newer
+// than the owner, who is enrolled later, since nobody sees what is older.
+func cursorAt(begin grant.Millis, i int) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.x", begin+grant.Millis(i)))
 }
 
-// fillMillion writes grants of a hundred agents in all states straight into the
-// database, with the decisions that most of them had.
-func (b *bench) fillMillion(home string) error {
+// fillMillion writes grants of a hundred agents, half of which are still there, in
+// all states straight into the database, with the decisions that most of them had.
+func (b *bench) fillMillion(home string, begin grant.Millis) error {
 	db, err := sqlite.Open(b.ctx, sqlite.Options{Dir: filepath.Join(home, "data"), Migrations: store.Migrations(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	begin := millionBegin()
-	for first := 0; first < million; first += 2000 {
+	err = db.Update(b.ctx, func(tx store.Tx) error {
+		for i := range 50 {
+			p := store.Principal{Email: fmt.Sprintf("agent%d@example.com", i), Kind: "agent", Name: fmt.Sprint("agent", i), Owner: ownerEmail, Approver: ownerEmail, Created: 1}
+			if err := store.InsertPrincipal(tx, &p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	const batch = 10_000
+	for first := 0; first < million; first += batch {
 		err := db.Update(context.Background(), func(tx store.Tx) error {
-			for i := first; i < first+2000; i++ {
-				if err := millionth(tx, db.Fence(), begin, i); err != nil {
+			for i := first; i < first+batch; i++ {
+				if err := millionth(tx, begin, i); err != nil {
 					return err
 				}
 			}
@@ -150,7 +162,7 @@ func (b *bench) fillMillion(home string) error {
 	return nil
 }
 
-func millionth(tx store.Tx, fence int64, begin grant.Millis, i int) error {
+func millionth(tx store.Tx, begin grant.Millis, i int) error {
 	key := sha256.Sum256(strconv.AppendInt(nil, int64(i), 10))
 	agent := fmt.Sprintf("agent%d@example.com", i%100)
 	g := grant.Grant{
@@ -160,7 +172,7 @@ func millionth(tx store.Tx, fence int64, begin grant.Millis, i int) error {
 			Reason: "build a part of the project", CmdHash: fmt.Sprintf("%x", key),
 		},
 		Requester: grant.Requester{KeyID: fmt.Sprintf("%x", key), Generation: 1},
-		Owner:     ownerEmail, Approver: ownerEmail, Risk: detail.High, Identity: key, Created: begin + grant.Millis(i)*1000,
+		Owner:     ownerEmail, Approver: ownerEmail, Risk: detail.High, Identity: key, Created: begin + grant.Millis(i),
 	}
 	switch {
 	case i%10 == 3: // somebody else's, to be answered here
@@ -181,15 +193,15 @@ func millionth(tx store.Tx, fence int64, begin grant.Millis, i int) error {
 	case n == 999 && i%100 < 3:
 		status = grant.Pending
 	}
-	if err := store.InsertGrant(tx, g, key[:], 300); err != nil || status == grant.Pending {
-		return err
+	if status == grant.Pending {
+		return store.InsertGrant(tx, g, key[:], 300)
 	}
-	g.Version, g.Status, g.LastUsed, g.Uses = 2, status, g.Created+2000, 1
+	g.Version, g.Status = 2, status
 	if status == grant.Approved {
-		g.Type, g.Uses, g.LastUsed = grant.Always, 0, 0
+		g.Type = grant.Always
 	}
 	if status != grant.Expired {
 		g.Decision = &grant.Decision{By: ownerEmail, At: g.Created + 1000, Strength: grant.Independent, Digest: key}
 	}
-	return store.SwapGrant(tx, g, int64(i), fence)
+	return store.InsertDecided(tx, g, key[:], 300, int64(i))
 }

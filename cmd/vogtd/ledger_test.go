@@ -198,8 +198,8 @@ func query(t testing.TB, home, text string) (n int) {
 	return n
 }
 
-// settled stops vogtd and looks at the tables that no call shows: there are as
-// many uses as the log has intents, and as many have ended.
+// settled stops vogtd and looks at what no call shows: as many intents have ended
+// as the log has outcomes.
 func settled(t testing.TB, d *vogtdtest.Daemon, l *ledger) {
 	t.Helper()
 	d.Stop()
@@ -207,10 +207,10 @@ func settled(t testing.TB, d *vogtdtest.Daemon, l *ledger) {
 	for _, e := range l.grants {
 		ended += int(e.ended)
 	}
-	if n := query(t, d.Home, `SELECT COUNT(*) FROM uses`); n != len(l.uses) {
-		t.Errorf("there are %d uses, but the log has %d intents", n, len(l.uses))
+	if n := query(t, d.Home, `SELECT COUNT(*) FROM log_records WHERE type = 'intent'`); n != len(l.uses) {
+		t.Errorf("there are %d intents, but the log tells of %d", n, len(l.uses))
 	}
-	if n := query(t, d.Home, `SELECT COUNT(*) FROM uses WHERE ended <> 0`); n != ended {
+	if n := query(t, d.Home, `SELECT COUNT(*) FROM log_records WHERE ended <> 0`); n != ended {
 		t.Errorf("%d uses have ended, but the log has %d outcomes", n, ended)
 	}
 	if n := query(t, d.Home, `SELECT COALESCE(SUM(uses), 0) FROM grants`); n != len(l.uses) {

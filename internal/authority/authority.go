@@ -122,6 +122,7 @@ type Authority struct {
 	trusts   signal
 	logins   *logins
 	patterns *patterns
+	issued   *issued
 	reader   *reading.Reader
 
 	clients      map[string]ClientMetadata
@@ -157,7 +158,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 	}
 	a := &Authority{
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
-		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(),
+		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(), issued: newIssued(),
 		reader: deps.Reader, mail: deps.Mail, errands: make(chan errand, maxErrands),
 		clients: clients, clientSource: deps.Clients, policies: deps.Policies, consents: newCeremonies(),
 	}
@@ -294,8 +295,9 @@ func (a *Authority) tidy(ctx context.Context) error {
 // is told to others once it is durable.
 type txn struct {
 	store.Tx
-	a   *Authority
-	now grant.Millis
+	a    *Authority
+	now  grant.Millis
+	size *int64 // of the log, once it is known
 }
 
 // update runs fn in one durable transaction.

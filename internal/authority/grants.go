@@ -164,7 +164,7 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	switch verdict.Outcome {
 	case flow.Allow:
 		if verdict.Grant == nil {
-			if out, allowed, err := t.useStanding(g, false, key, read, verdict, size); allowed || err != nil {
+			if out, allowed, err := t.useStanding(g, &unstored{key, size}, read, verdict); allowed || err != nil {
 				return out, err
 			}
 			break // a limit was reached: it is asked

@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"context"
 	"strings"
 
 	"vogt/internal/coverage"
@@ -62,23 +61,17 @@ func earned(read flow.Reading, g grant.Grant) (out []string) {
 	return out
 }
 
-// earned reads the grant and says what labels a use of it gives, beside the writer:
-// what was asked never changes.
-func (a *Authority) earned(ctx context.Context, id string) (labels []string, err error) {
-	err = a.view(ctx, func(tx store.Tx) error {
-		g, err := store.GrantByID(tx, id)
-		if err != nil {
-			return errNoGrant(err)
-		}
-		if p, err := store.PrincipalByEmail(tx, g.Request.Requester); err != nil || p.Kind != kindAgent {
-			return ignoreNotFound(err)
-		}
-		if read, err := flow.Read(a.reader, g.Request); err == nil {
-			labels = earned(read, g)
-		}
+// earned are the labels that a use of a grant gives an agent, found beside the
+// writer: what was asked never changes.
+func (a *Authority) earned(g grant.Grant) []string {
+	if g.Status != grant.Approved {
+		return nil // it cannot be used
+	}
+	read, err := flow.Read(a.reader, g.Request)
+	if err != nil {
 		return nil
-	})
-	return labels, err
+	}
+	return earned(read, g)
 }
 
 // label gives the requester of a used grant its labels.

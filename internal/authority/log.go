@@ -188,18 +188,45 @@ func (t *txn) record(kind, grantID, party string, body any) (int64, error) {
 	if _, err := io.ReadFull(t.a.random, salt); err != nil {
 		return 0, fmt.Errorf("reading randomness: %w", err)
 	}
-	rec, err := audit.Append(&logStorage{Tx: t.Tx, grantID: grantID, party: party},
+	size, err := t.logSize()
+	if err != nil {
+		return 0, err
+	}
+	rec, err := audit.Append(&logStorage{Tx: t.Tx, grantID: grantID, party: party, size: &size},
 		audit.Record{Type: kind, Time: int64(t.now), Salt: salt, Body: b})
+	if err == nil {
+		size++
+		t.size = &size
+	}
 	return rec.Index, err
+}
+
+// logSize is the number of records, and so the index of the next one. Nobody
+// else appends while an update runs, so it is read once.
+func (t *txn) logSize() (int64, error) {
+	if t.size != nil {
+		return *t.size, nil
+	}
+	size, err := store.LogSize(t)
+	if err == nil {
+		t.size = &size
+	}
+	return size, err
 }
 
 // logStorage lends the tables of the log to package audit.
 type logStorage struct {
 	store.Tx
 	grantID, party string
+	size           *int64 // where it is known already
 }
 
-func (s *logStorage) Size() (int64, error) { return store.LogSize(s) }
+func (s *logStorage) Size() (int64, error) {
+	if s.size != nil {
+		return *s.size, nil
+	}
+	return store.LogSize(s)
+}
 
 func (s *logStorage) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
@@ -222,8 +249,12 @@ func (s *logStorage) Put(rec audit.Record, first int64, hashes []tlog.Hash) erro
 	err := store.InsertLog(s, store.LogRecord{
 		Index: rec.Index, Type: rec.Type, Time: rec.Time, Salt: rec.Salt, Body: rec.Body, Leaf: rec.Leaf[:], Party: s.party, Grant: s.grantID,
 	})
-	for i := 0; err == nil && i < len(hashes); i++ {
-		err = store.InsertLogHash(s, first+int64(i), hashes[i][:])
+	if err == nil {
+		nodes := make([][]byte, len(hashes))
+		for i := range hashes {
+			nodes[i] = hashes[i][:]
+		}
+		err = store.InsertLogHashes(s, first, nodes)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		// One writer appends to the end: what stands there already has lost
@@ -601,21 +632,25 @@ func (a *Authority) Receipt(ctx context.Context, by Actor, id string) (*api.Rece
 
 // receiptOf fills what is known without a proof.
 func (a *Authority) receiptOf(tx store.Tx, g grant.Grant, index int64) (*api.Receipt, error) {
-	d := g.Decision
 	s, err := a.decidedStatement(tx, g, index)
 	if err != nil {
 		return nil, err
 	}
+	return receiptWith(tx, g, index, s)
+}
+
+// receiptWith is receiptOf where the statement has been read already.
+func receiptWith(tx store.Tx, g grant.Grant, index int64, s statement.Statement) (*api.Receipt, error) {
+	d := g.Decision
 	r := &api.Receipt{
 		GrantID: g.ID, Statement: s, Digest: d.Digest, DecidedBy: d.By, DecidedAt: d.At.Seconds(),
 		Strength: d.Strength, Evidence: d.Evidence, Record: index, Standing: d.Standing,
 	}
 	if d.Standing != "" {
-		s, err := store.StandingByID(tx, d.Standing)
-		if err != nil {
+		var err error
+		if r.StandingRecord, err = store.StandingRecord(tx, d.Standing); err != nil {
 			return nil, err
 		}
-		r.StandingRecord = s.Record
 	}
 	if d.Policy != "" {
 		p, err := store.PolicyByID(tx, d.Policy)
@@ -631,15 +666,20 @@ func (a *Authority) receiptOf(tx store.Tx, g grant.Grant, index int64) (*api.Rec
 // decidedStatement is the statement as the log's record of the decision holds
 // it: rebuilding it later could differ once keys have been rotated.
 func (a *Authority) decidedStatement(tx store.Tx, g grant.Grant, index int64) (s statement.Statement, err error) {
-	rows, err := store.LogRecords(tx, store.LogFilter{After: index - 1, Limit: 1})
-	if err != nil {
+	body, err := store.LogBody(tx, index)
+	if ignoreNotFound(err) != nil {
 		return s, err
 	}
-	var body decisionRecord
-	if len(rows) == 0 || rows[0].Index != index || rows[0].Body == nil {
+	return statementIn(body, g, index)
+}
+
+// statementIn reads the statement out of the body of the record of g's decision.
+func statementIn(record []byte, g grant.Grant, index int64) (s statement.Statement, err error) {
+	if record == nil {
 		return s, problem(410, "The record of this decision was erased", "", "")
 	}
-	if err := json.Unmarshal(rows[0].Body, &body); err != nil {
+	var body decisionRecord
+	if err := json.Unmarshal(record, &body); err != nil {
 		return s, fmt.Errorf("record %d: %v: %w", index, err, store.ErrCorrupt)
 	}
 	if err := json.Unmarshal(body.Statement, &s); err != nil {

@@ -188,14 +188,14 @@ func (t *txn) byPolicy(p store.Principal, g grant.Grant, key []byte, read flow.R
 		_, err := t.record(recordTrust, "", p.Email, trustRecord{Operation: "policy.paused", Subject: p.Email, Params: map[string]string{"id": policy.ID, "why": over}})
 		return out, false, err
 	}
-	if err := t.take(g, key, size, "approved by a policy"); err != nil {
+	if err := t.take(g, "approved by a policy"); err != nil {
 		return out, false, err
 	}
 	if err := store.UsePolicy(t, policy.ID, g.ID, deletes, int64(t.now)); err != nil {
 		return out, false, err
 	}
 	until := min(t.now+standingTTL, t.now+grant.Millis(t.a.cfg.OnceTTL.Milliseconds()), policy.Until)
-	next, err := t.inTheirName(g, until, grant.Decision{By: policy.Author, Strength: policy.Strength, Policy: policy.ID}, decisionRecord{Policy: policy.ID})
+	next, err := t.inTheirName(g, &unstored{key, size}, until, grant.Decision{By: policy.Author, Strength: policy.Strength, Policy: policy.ID}, decisionRecord{Policy: policy.ID})
 	return Created{Grant: next, New: true, Policy: true}, true, err
 }
 

@@ -245,9 +245,9 @@ func programs(read flow.Reading) []string {
 }
 
 // useStanding allows a request by the patterns that cover it, unless one of
-// them has been used too much: that one is paused, and the request is asked. A new
-// request is stored with key and size; an old one waits already.
-func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading, verdict flow.Verdict, size int) (out Created, allowed bool, err error) {
+// them has been used too much: that one is paused, and the request is asked. fresh is
+// nil for one that waits already.
+func (t *txn) useStanding(g grant.Grant, fresh *unstored, read flow.Reading, verdict flow.Verdict) (out Created, allowed bool, err error) {
 	deletes := read.Effects.Has(detail.Destroys)
 	until := min(t.now+standingTTL, t.now+grant.Millis(t.a.cfg.OnceTTL.Milliseconds()))
 	var ids []string
@@ -256,7 +256,7 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 		if err != nil {
 			return out, false, err
 		}
-		if over != "" && old {
+		if over != "" && fresh == nil {
 			return out, false, nil // it was asked before anybody signed, and goes on waiting
 		}
 		if over != "" {
@@ -265,8 +265,8 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 		until = min(until, s.Until)
 		ids = append(ids, s.ID)
 	}
-	if !old {
-		if err := t.take(g, key, size, "covered by a standing grant"); err != nil {
+	if fresh != nil {
+		if err := t.take(g, "covered by a standing grant"); err != nil {
 			return out, false, err
 		}
 	}
@@ -277,22 +277,26 @@ func (t *txn) useStanding(g grant.Grant, old bool, key []byte, read flow.Reading
 			return out, false, err
 		}
 	}
-	next, err := t.inTheirName(g, until, grant.Decision{By: first.Author, Strength: first.Strength, Standing: first.ID}, decisionRecord{Standing: ids})
+	next, err := t.inTheirName(g, fresh, until, grant.Decision{By: first.Author, Strength: first.Strength, Standing: first.ID}, decisionRecord{Standing: ids})
 	return Created{Grant: next, New: true, Standing: true}, true, err
 }
 
-// take stores a request that is decided at once, and says in its record by what.
-func (t *txn) take(g grant.Grant, key []byte, size int, verdict string) error {
-	if err := store.InsertGrant(t, g, key, size); err != nil {
-		return err
-	}
+// unstored is a request that is decided as it is made, and is stored with its
+// decision: its key for reuse, and its bytes.
+type unstored struct {
+	key  []byte
+	size int
+}
+
+// take records a request that is decided at once, and by what.
+func (t *txn) take(g grant.Grant, verdict string) error {
 	_, err := t.record(recordRequest, g.ID, g.Request.Requester, requestRecordOf(g, verdict))
 	return err
 }
 
-// inTheirName makes a stored request a once-grant until then, in the name of the
-// person who has written beforehand what decides.
-func (t *txn) inTheirName(g grant.Grant, until grant.Millis, d grant.Decision, rec decisionRecord) (grant.Grant, error) {
+// inTheirName makes a request a once-grant until then, in the name of the person
+// who has written beforehand what decides. fresh is nil for one that waits already.
+func (t *txn) inTheirName(g grant.Grant, fresh *unstored, until grant.Millis, d grant.Decision, rec decisionRecord) (grant.Grant, error) {
 	statement := t.a.statementOf(g, Reach{Type: grant.Once})
 	encoded, err := json.Marshal(statement)
 	if err != nil {
@@ -306,7 +310,16 @@ func (t *txn) inTheirName(g grant.Grant, until grant.Millis, d grant.Decision, r
 	fault.Point("authority.use-standing")
 	rec.Grant, rec.By, rec.Answer, rec.Type, rec.Until = g.ID, d.By, "approved", next.Type, next.ValidUntil
 	rec.Strength, rec.Digest, rec.Statement = d.Strength, d.Digest, encoded
-	return next, t.settle(next, rec)
+	if fresh == nil {
+		return next, t.settle(next, rec)
+	}
+	index, err := t.record(recordDecision, g.ID, g.Request.Requester, rec)
+	if err != nil {
+		return next, err
+	}
+	fault.Point("authority.settle")
+	t.OnCommit(func() { t.a.hub.publish(next) })
+	return next, store.InsertDecided(t, next, fresh.key, fresh.size, index)
 }
 
 // overLimit says which limit the next use would exceed.
@@ -350,27 +363,6 @@ func (t *txn) resumeStanding(person store.Principal, id string) error {
 	return nil
 }
 
-// standingStill checks that what decided in a person's name still may.
-func standingStill(tx store.Tx, g grant.Grant, now grant.Millis) error {
-	if g.Decision == nil || g.Decision.Standing == "" {
-		return nil
-	}
-	s, err := store.StandingByID(tx, g.Decision.Standing)
-	if err != nil {
-		return errNoStanding().caused(err)
-	}
-	author, err := store.PrincipalByEmail(tx, s.Author)
-	if err != nil || !usable(author) || author.Generation != s.Generation {
-		return inactive(s.Author).caused(err)
-	}
-	if off, err := store.SafeOff(tx, s.Author); err != nil {
-		return err
-	} else if s.Revoked != 0 || s.Until.Reached(now) || off && s.Pattern.Class == grant.ClassSafe {
-		return problem(403, "The standing grant behind this is over", "It was revoked, or its time has run out.", "Ask again.").kind("grant_revoked")
-	}
-	return nil
-}
-
 // maxAnswered is how many waiting requests a new pattern is compared with at most.
 const maxAnswered = 300
 
@@ -401,7 +393,7 @@ func (t *txn) answerWaiting(owner string) error {
 		if verdict.Outcome != flow.Allow || len(verdict.Standing) == 0 {
 			continue
 		}
-		if _, _, err := t.useStanding(g, true, nil, read, verdict, 0); err != nil {
+		if _, _, err := t.useStanding(g, nil, read, verdict); err != nil {
 			return err
 		}
 	}

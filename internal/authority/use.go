@@ -2,7 +2,10 @@ package authority
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"vogt/internal/api"
@@ -27,10 +30,14 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 		if by.Principal.Email != g.Request.Requester {
 			return problem(403, "Only the requester may use this grant", "", "").kind("forbidden")
 		}
-		if err := a.usableBy(tx, g); err != nil {
+		u, err := useStateOf(tx, g, "")
+		if err != nil {
 			return err
 		}
-		if err := standingStill(tx, g, a.now()); err != nil {
+		if err := usableBy(u, g); err != nil {
+			return err
+		}
+		if err := standingStill(u, g, a.now()); err != nil {
 			return err
 		}
 		return policyStill(tx, g, a.now())
@@ -53,34 +60,60 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 		expires = min(expires, g.ValidUntil.Seconds()+1)
 	}
 	req := g.Request
-	raw, err := token.Sign(a.keys.Load().signing, token.Grant{
+	ring := a.keys.Load()
+	claims := token.Grant{
 		Issuer: a.cfg.Issuer, Subject: req.Requester, Audience: req.Audience, Host: req.Host,
 		IssuedAt: now.Seconds(), Expires: expires, ID: jti, GrantID: g.ID, GrantType: g.Type, Approval: g.Type,
 		Permissions: req.Permissions, Details: req.Details, CmdHash: req.CmdHash, Command: req.Command,
 		Context: req.Context, DecidedBy: g.Decision.By, RunAs: req.RunAs, Use: token.UseGrant, Epoch: a.Epoch(), Key: by.KeyID,
-	})
+	}
+	raw, err := token.Sign(ring.signing, claims)
+	if err == nil {
+		a.issued.put(raw, claims, ring)
+	}
 	return raw, g, err
+}
+
+// useStateOf reads what decides whether g may be used, as it stands in tx.
+func useStateOf(tx store.Tx, g grant.Grant, key string) (store.UseState, error) {
+	standing := ""
+	if g.Decision != nil {
+		standing = g.Decision.Standing
+	}
+	u, err := store.UseStateOf(tx, g.ID, key, standing)
+	return u, errNoGrant(err)
 }
 
 // usableBy checks that the requester is still the one that asked, and that it
 // and its owner are in good standing.
-func (a *Authority) usableBy(tx store.Tx, g grant.Grant) error {
-	p, err := store.PrincipalByEmail(tx, g.Request.Requester)
-	if err != nil {
-		return errUnauthenticated().caused(err)
-	}
+func usableBy(u store.UseState, g grant.Grant) error {
+	p := u.Requester
 	switch {
+	case p.Email == "":
+		return errUnauthenticated()
 	case !usable(p), p.Generation != g.Requester.Generation:
 		return inactive(p.Email)
 	case p.Paused:
 		return paused(p.Email)
+	case p.Owner != "" && !usable(u.Owner):
+		return inactive(p.Owner)
 	}
-	if p.Owner == "" {
+	return nil
+}
+
+// standingStill checks that what decided in a person's name still may.
+func standingStill(u store.UseState, g grant.Grant, now grant.Millis) error {
+	if g.Decision == nil || g.Decision.Standing == "" {
 		return nil
 	}
-	owner, err := store.PrincipalByEmail(tx, p.Owner)
-	if err != nil || !usable(owner) {
-		return inactive(p.Owner).caused(err)
+	s := u.Standing
+	switch {
+	case s.Author == "":
+		return errNoStanding()
+	case !usable(u.Author), u.Author.Generation != s.Generation:
+		return inactive(s.Author)
+	case s.Revoked != 0 || s.Until.Reached(now) || s.SafeOff:
+		return problem(403, "The standing grant behind this is over", "It was revoked, or its time has run out.", "Ask again.").kind("grant_revoked")
 	}
 	return nil
 }
@@ -116,7 +149,7 @@ type Consumed struct {
 // everything that could have changed since is checked in the same transaction
 // that spends it.
 func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, error) {
-	claims, err := a.keys.Load().all.VerifyGrant(raw, a.cfg.Issuer, a.clock())
+	claims, err := a.verifyGrant(raw)
 	if err != nil {
 		title := "The grant token is not valid"
 		if errors.Is(err, token.ErrExpired) {
@@ -130,41 +163,52 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 	if claims.Epoch != a.Epoch() {
 		return Consumed{}, problem(401, "The grant token is from before a restore", "", "Ask again.").kind("invalid_authz_jwt")
 	}
-	use, err := a.randomHex(16)
+	random, err := a.randomHex(useRandom)
 	if err != nil {
 		return Consumed{}, err
 	}
-	receipt, err := a.useReceipt(ctx, id)
-	if err != nil {
-		return Consumed{}, err
-	}
-	labels, err := a.earned(ctx, id)
-	if err != nil {
-		return Consumed{}, err
-	}
-	var out Consumed
-	err = a.update(ctx, func(t *txn) error {
-		out = Consumed{}
-		g, err := store.GrantByID(t, id)
-		if err != nil {
-			return errNoGrant(err)
+	for {
+		// Again only if somebody decided in between, which ends.
+		if out, ok, err := a.consume(ctx, id, random, claims); ok || err != nil {
+			return out, err
 		}
+	}
+}
+
+// consume reads a grant and its receipt beside the writer, and then spends a use of
+// it in one transaction, in which everything that decides is read again. ok is
+// false, and nothing was done, if the grant was decided between the two.
+func (a *Authority) consume(ctx context.Context, id, random string, claims token.Grant) (out Consumed, ok bool, err error) {
+	seen, err := a.useReceipt(ctx, id)
+	if err != nil {
+		return out, false, err
+	}
+	labels := a.earned(seen.grant)
+	err = a.update(ctx, func(t *txn) error {
+		out, ok = Consumed{}, false
+		u, err := useStateOf(t, seen.grant, claims.Key)
+		if err != nil {
+			return err
+		}
+		if u.Record != seen.record {
+			return nil
+		}
+		ok = true
+		g, receipt := u.Of(seen.grant), seen.receipt
 		if g.Request.Requester != claims.Subject {
 			return problem(401, "The token is for another requester", "", "").kind("invalid_authz_jwt")
 		}
-		if err := a.usableBy(t, g); err != nil {
+		if err := usableBy(u, g); err != nil {
 			return err
 		}
-		if err := standingStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
+		if err := standingStill(u, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
 		if err := policyStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
-		if claims.Key != "" {
-			if k, err := store.KeyByID(t, claims.Key); err != nil || k.Email != claims.Subject {
-				return problem(401, "The key behind this grant token was removed", "", "Log in with the new key and ask for a new token.").kind("invalid_authz_jwt").caused(err)
-			}
+		if claims.Key != "" && u.KeyHolder != claims.Subject {
+			return problem(401, "The key behind this grant token was removed", "", "Log in with the new key and ask for a new token.").kind("invalid_authz_jwt")
 		}
 		if claims.Epoch != a.Epoch() {
 			return problem(401, "The grant token is from before a restore", "", "Ask again.").kind("invalid_authz_jwt")
@@ -180,14 +224,19 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 			return err
 		}
 		fault.Point("authority.consume")
-		if err := t.swap(next); err != nil {
+		if err := store.UseGrant(t, next, a.db.Fence()); err != nil {
 			return err
 		}
-		if err := store.InsertUse(t, use, id, int64(t.now)); err != nil {
+		t.OnCommit(func() { a.hub.publish(next) })
+		index, err := t.logSize()
+		if err != nil {
 			return err
 		}
-		if err := t.label(g, labels); err != nil {
-			return err
+		use := useName(index, random)
+		if u.Requester.Kind == kindAgent {
+			if err := t.label(g, labels); err != nil {
+				return err
+			}
 		}
 		fault.Point("authority.intent")
 		if _, err := t.record(recordIntent, id, claims.Subject, intentRecord{Grant: id, By: claims.Subject, Use: use, N: next.Uses}); err != nil {
@@ -196,38 +245,65 @@ func (a *Authority) Consume(ctx context.Context, raw, id string) (Consumed, erro
 		out = Consumed{Grant: next, Use: use, Receipt: receipt}
 		return nil
 	})
-	if err == nil && out.Refused == "" {
+	if err == nil && ok && out.Refused == "" {
 		fault.Point("authority.consumed")
 	}
-	return out, err
+	return out, ok, err
 }
 
-// useReceipt is the receipt that a use of the grant will carry, nil if nobody
-// has decided yet. A decision never changes, so the receipt is made beside the
-// writer and before anything is spent: a log that cannot be read or signed
-// costs nothing.
-func (a *Authority) useReceipt(ctx context.Context, id string) (*api.Receipt, error) {
-	var receipt *api.Receipt
-	err := a.view(ctx, func(tx store.Tx) error {
-		g, err := store.GrantByID(tx, id)
-		if err != nil {
+// A use is named by the index of its intent's record, in 12 hex digits, and by
+// random bytes.
+const (
+	useIndex  = 12
+	useRandom = 10
+)
+
+func useName(index int64, random string) string {
+	return fmt.Sprintf("%0*x%s", useIndex, index, random)
+}
+
+// intentOf is the record that a use's name leads to, which may be none.
+func intentOf(use string) (index int64, ok bool) {
+	if len(use) != useIndex+2*useRandom {
+		return 0, false
+	}
+	index, err := strconv.ParseInt(use[:useIndex], 16, 64)
+	return index, err == nil && index >= 0
+}
+
+// decided is a grant with its decision, which do not change while the index of
+// the decision's record is the same.
+type decided struct {
+	grant   grant.Grant
+	record  int64
+	receipt *api.Receipt // that a use carries; nil if nobody has decided yet
+}
+
+// useReceipt reads a grant and the receipt that a use of it will carry. The
+// receipt is made beside the writer and before anything is spent: a log that cannot
+// be read or signed costs nothing.
+func (a *Authority) useReceipt(ctx context.Context, id string) (d decided, err error) {
+	err = a.view(ctx, func(tx store.Tx) error {
+		d = decided{}
+		var body []byte
+		if d.grant, d.record, body, err = store.DecidedGrant(tx, id); err != nil {
 			return errNoGrant(err)
 		}
-		if g.Decision == nil {
+		if d.grant.Decision == nil {
 			return nil
 		}
-		index, err := store.DecisionRecord(tx, id)
+		s, err := statementIn(body, d.grant, d.record)
 		if err != nil {
 			return err
 		}
-		receipt, err = a.receiptOf(tx, g, index)
+		d.receipt, err = receiptWith(tx, d.grant, d.record, s)
 		return err
 	})
-	if err != nil || receipt == nil {
-		return nil, err
+	if err != nil || d.receipt == nil {
+		return d, err
 	}
-	receipt.Checkpoint, err = a.Checkpoint(ctx, receipt.Record+1)
-	return receipt, err
+	d.receipt.Checkpoint, err = a.Checkpoint(ctx, d.record+1)
+	return d, err
 }
 
 func refusedWord(s grant.Status) string {
@@ -250,9 +326,7 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 		if err != nil || !by.party(g) || g.Request.Requester != by.Principal.Email {
 			return errNoGrant(orNotFound(err))
 		}
-		if err := store.EndUse(t, o.Use, id, int64(t.now)); errors.Is(err, store.ErrConflict) {
-			return problem(409, "This execution is unknown or its end is recorded already", "", "")
-		} else if err != nil {
+		if err := t.endUse(o.Use, id); err != nil {
 			return err
 		}
 		fault.Point("authority.outcome")
@@ -264,4 +338,28 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 		t.OnCommit(func() { t.a.hub.publish(g) })
 		return err
 	})
+}
+
+// endUse notes, once, that an execution under a grant has ended.
+func (t *txn) endUse(use, grantID string) error {
+	unknown := problem(409, "This execution is unknown or its end is recorded already", "", "")
+	index, ok := intentOf(use)
+	if !ok {
+		return unknown
+	}
+	body, err := store.LogBody(t, index)
+	if ignoreNotFound(err) != nil {
+		return err
+	}
+	var intent intentRecord
+	// An erased intent names no use any more.
+	if body == nil || json.Unmarshal(body, &intent) != nil || intent.Use != use || intent.Grant != grantID {
+		return unknown
+	}
+	if err := store.EndIntent(t, index, grantID); errors.Is(err, store.ErrConflict) {
+		return unknown
+	} else if err != nil {
+		return err
+	}
+	return nil
 }

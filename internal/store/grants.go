@@ -48,20 +48,39 @@ func GrantByID(tx Tx, id string) (g grant.Grant, err error) {
 	return g, scanGrant(tx.QueryRow(`SELECT `+grantColumns+` FROM grants WHERE id = ?1`, id), &g)
 }
 
-// InsertGrant adds a grant. reuseKey finds it again for an equal request;
-// bytes is what it counts for in its owner's quota.
+// InsertGrant adds a grant that waits. reuseKey finds it again for an equal
+// request; bytes is what it counts for in its owner's quota.
 func InsertGrant(tx Tx, g grant.Grant, reuseKey []byte, bytes int) error {
+	return InsertDecided(tx, g, reuseKey, bytes, NoRecord)
+}
+
+// InsertDecided adds a grant in whatever state it is in. record is the index of
+// the log's record that holds its decision.
+func InsertDecided(tx Tx, g grant.Grant, reuseKey []byte, bytes int, record int64) error {
 	request, err := json.Marshal(g.Request)
 	if err != nil {
 		return err
 	}
+	decision, decided, err := encodeDecision(g)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(`INSERT INTO grants (id, version, epoch, nonce, status, type, requester, requester_key, generation,
-		owner, approver, reuse_key, identity, risk, request, bytes, created, valid_until)
-		VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)`,
+		owner, approver, reuse_key, identity, risk, request, bytes, created, valid_until, decided, decision, record)
+		VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)`,
 		g.ID, g.Version, g.Epoch, g.Nonce, string(g.Status), string(g.Type), g.Request.Requester, g.Requester.KeyID,
 		g.Requester.Generation, g.Owner, g.Approver, reuseKey, g.Identity[:], int64(g.Risk), string(request), bytes,
-		int64(g.Created), int64(g.ValidUntil))
+		int64(g.Created), int64(g.ValidUntil), decided, decision, record)
 	return err
+}
+
+// encodeDecision is a grant's decision as stored, and when it was made.
+func encodeDecision(g grant.Grant) (text string, at int64, err error) {
+	if g.Decision == nil {
+		return "", 0, nil
+	}
+	b, err := json.Marshal(g.Decision)
+	return string(b), int64(g.Decision.At), err
 }
 
 // NoRecord leaves a grant's decision record as it is.
@@ -72,13 +91,9 @@ const NoRecord = -1
 // one signer. record is the index of the log record that holds the decision,
 // or NoRecord. ErrConflict means that another swap came first.
 func SwapGrant(tx Tx, next grant.Grant, record, fence int64) error {
-	decision, decided := "", int64(0)
-	if next.Decision != nil {
-		b, err := json.Marshal(next.Decision)
-		if err != nil {
-			return err
-		}
-		decision, decided = string(b), int64(next.Decision.At)
+	decision, decided, err := encodeDecision(next)
+	if err != nil {
+		return err
 	}
 	return mustAffect(tx.Exec(`UPDATE grants SET version=?2, status=?3, type=?4, valid_until=?5, decided=?6, decision=?7,
 		revoked=?8, revoked_by=?9, last_used=?10, uses=?11, record = CASE WHEN ?13 < 0 THEN record ELSE ?13 END
@@ -275,17 +290,84 @@ func (q *listing) from(table, where string) {
 	q.parts = append(q.parts, `SELECT * FROM (SELECT `+grantColumns+` FROM `+table+` WHERE `+where+q.page+q.order+`)`)
 }
 
-// InsertUse records that an execution starts under a grant.
-func InsertUse(tx Tx, id, grantID string, at int64) error {
-	_, err := tx.Exec(`INSERT INTO uses (id, grant_id, started) VALUES (?1,?2,?3)`, id, grantID, at)
-	return err
+// UseState is what decides, beside the grant itself, whether it may be used: who
+// asked for it, and who answered in a person's name. What does not exist is zero.
+type UseState struct {
+	// Of the grant: the index of its decision's record, and all that can change
+	// while that is the same.
+	Record     int64
+	Version    int64
+	Status     grant.Status
+	ValidUntil grant.Millis
+	Revoked    grant.Millis
+	RevokedBy  string
+	LastUsed   grant.Millis
+	Uses       int64
+
+	Requester Principal // Email, Kind, Owner, Active, Paused, Removed and Generation
+	Owner     Principal // of the requester; Email, Active and Removed
+	KeyHolder string    // whose the key is
+	// Standing is the standing grant that decided, Author who signed it: Email,
+	// Active, Removed and Generation.
+	Standing StandingState
+	Author   Principal
 }
 
-// EndUse records the end of an execution once; a second report is
-// ErrConflict.
-func EndUse(tx Tx, id, grantID string, at int64) error {
-	return mustAffect(tx.Exec(`UPDATE uses SET ended = ?3 WHERE id = ?1 AND grant_id = ?2 AND ended = 0`, id, grantID, at))
+// Of is g, which was read under the same decision, as it is now.
+func (u *UseState) Of(g grant.Grant) grant.Grant {
+	g.Version, g.Status, g.ValidUntil, g.Revoked, g.RevokedBy, g.LastUsed, g.Uses = u.Version, u.Status, u.ValidUntil, u.Revoked, u.RevokedBy, u.LastUsed, u.Uses
+	return g
 }
+
+// UseStateOf reads all of it at once, since every use of every grant does. key
+// and standing may be empty.
+func UseStateOf(tx Tx, grantID, key, standing string) (u UseState, err error) {
+	r, o, s, a := &u.Requester, &u.Owner, &u.Standing, &u.Author
+	var off string // the pattern, where safe commands are off
+	err = notFound(tx.QueryRow(`SELECT g.record, g.version, g.status, g.valid_until, g.revoked, g.revoked_by, g.last_used, g.uses,
+		COALESCE(r.email, ''), COALESCE(r.kind, ''), COALESCE(r.owner, ''), COALESCE(r.active, 0), COALESCE(r.paused, 0), COALESCE(r.removed, 0), COALESCE(r.generation, 0),
+		COALESCE(o.email, ''), COALESCE(o.active, 0), COALESCE(o.removed, 0), COALESCE(k.email, ''),
+		COALESCE(s.author, ''), COALESCE(s.generation, 0), COALESCE(s.valid_until, 0), COALESCE(s.revoked, 0), COALESCE(s.paused, ''), COALESCE(s.uses, 0),
+		CASE WHEN EXISTS (SELECT 1 FROM safe_off WHERE owner = s.author) THEN s.pattern ELSE '' END,
+		COALESCE(a.email, ''), COALESCE(a.active, 0), COALESCE(a.removed, 0), COALESCE(a.generation, 0)
+		FROM grants g LEFT JOIN principals r ON r.email = g.requester LEFT JOIN principals o ON o.email = r.owner
+		LEFT JOIN principal_keys k ON k.key_id = ?2 LEFT JOIN standing_grants s ON s.id = ?3 LEFT JOIN principals a ON a.email = s.author
+		WHERE g.id = ?1`, grantID, key, standing).
+		Scan(&u.Record, &u.Version, &u.Status, &u.ValidUntil, &u.Revoked, &u.RevokedBy, &u.LastUsed, &u.Uses, &r.Email, &r.Kind, &r.Owner, &r.Active, &r.Paused, &r.Removed, &r.Generation, &o.Email, &o.Active, &o.Removed, &u.KeyHolder,
+			&s.Author, &s.Generation, &s.Until, &s.Revoked, &s.Paused, &s.Uses, &off, &a.Email, &a.Active, &a.Removed, &a.Generation))
+	if err != nil || off == "" {
+		return u, err
+	}
+	var p grant.Pattern
+	if err := json.Unmarshal([]byte(off), &p); err != nil {
+		return u, fmt.Errorf("standing grant %s: stored pattern: %v: %w", standing, err, ErrCorrupt)
+	}
+	s.SafeOff = p.Class == grant.ClassSafe
+	return u, nil
+}
+
+// UseGrant is [SwapGrant] for a use, which changes little of a grant.
+func UseGrant(tx Tx, next grant.Grant, fence int64) error {
+	return mustAffect(tx.Exec(`UPDATE grants SET version=?2, status=?3, last_used=?4, uses=?5
+		WHERE id=?1 AND version=?2-1 AND (SELECT fence FROM lease) = ?6`,
+		next.ID, next.Version, string(next.Status), int64(next.LastUsed), next.Uses, fence))
+}
+
+// DecidedGrant reads a grant, and the body of the log's record number index that
+// holds its decision: nil where there is none, or where it was erased.
+func DecidedGrant(tx Tx, id string) (g grant.Grant, index int64, body []byte, err error) {
+	row := tx.QueryRow(`SELECT `+grantColumns+`, record, (SELECT body FROM log_records WHERE idx = record) FROM grants WHERE id = ?1`, id)
+	err = scanGrant(wider{row, []any{&index, &body}}, &g)
+	return g, index, body, err
+}
+
+// wider is a row with columns after those that a scan function knows.
+type wider struct {
+	Row
+	more []any
+}
+
+func (w wider) Scan(dest ...any) error { return w.Row.Scan(append(dest, w.more...)...) }
 
 // TrustRequest is a prepared change of trust.
 type TrustRequest struct {

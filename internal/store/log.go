@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // LogRecord is a record of the audit log as stored. Salt and Body are nil once
 // the record has been erased.
@@ -42,10 +45,30 @@ func InsertLog(tx Tx, l LogRecord) error {
 	return err
 }
 
-// InsertLogHash stores one node of the tree.
-func InsertLogHash(tx Tx, index int64, hash []byte) error {
-	_, err := tx.Exec(`INSERT INTO log_hashes (idx, hash) VALUES (?1, ?2)`, index, hash)
+// InsertLogHashes stores nodes of the tree, the first under the given index.
+func InsertLogHashes(tx Tx, first int64, hashes [][]byte) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	var args []any
+	var values []string
+	for i, hash := range hashes {
+		args = append(args, first+int64(i), hash)
+		values = append(values, fmt.Sprintf("(?%d,?%d)", 2*i+1, 2*i+2))
+	}
+	_, err := tx.Exec(`INSERT INTO log_hashes (idx, hash) VALUES `+strings.Join(values, ","), args...)
 	return err
+}
+
+// EndIntent notes once that the execution has ended whose intent is record number
+// index and tells of that grant; a second report is ErrConflict.
+func EndIntent(tx Tx, index int64, grantID string) error {
+	return mustAffect(tx.Exec(`UPDATE log_records SET ended = 1 WHERE idx = ?1 AND grant_id = ?2 AND type = 'intent' AND ended = 0`, index, grantID))
+}
+
+// LogBody reads the body of one record, nil once it was erased.
+func LogBody(tx Tx, index int64) (body []byte, err error) {
+	return body, notFound(tx.QueryRow(`SELECT body FROM log_records WHERE idx = ?1`, index).Scan(&body))
 }
 
 // LogHash reads one node of the tree.

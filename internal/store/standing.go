@@ -92,22 +92,21 @@ func StandingInForce(tx Tx, author string) ([]Standing, error) {
 		WHERE id IN (SELECT standing FROM standing_programs WHERE author = ?1) AND revoked = 0 ORDER BY created, id`, author)
 }
 
-// StandingState is what of a standing grant can change, and who signed it.
+// StandingState is what decides whether something that a standing grant gave may
+// still be used.
 type StandingState struct {
 	Author     string
 	Generation uint64 // the author's when it was signed
-	Pattern    string // as stored
 	Until      grant.Millis
 	Revoked    grant.Millis
 	Paused     string
 	Uses       int64
+	SafeOff    bool // it is safe commands, and the author has switched them off
 }
 
-// StandingStateByID reads the state of one standing grant without reading its
-// pattern.
-func StandingStateByID(tx Tx, id string) (s StandingState, err error) {
-	return s, notFound(tx.QueryRow(`SELECT author, generation, pattern, valid_until, revoked, paused, uses FROM standing_grants WHERE id = ?1`, id).
-		Scan(&s.Author, &s.Generation, &s.Pattern, &s.Until, &s.Revoked, &s.Paused, &s.Uses))
+// StandingRecord is the index of the log's record that holds the signature.
+func StandingRecord(tx Tx, id string) (index int64, err error) {
+	return index, notFound(tx.QueryRow(`SELECT record FROM standing_grants WHERE id = ?1`, id).Scan(&index))
 }
 
 // StandingByID reads one standing grant.

@@ -19,7 +19,19 @@ CREATE INDEX grants_requester_status ON grants (requester, status, created, id);
 DROP INDEX grants_open; -- the first of them finds the same
 CREATE INDEX grants_approver_status ON grants (approver, status, created, id) WHERE approver <> owner;
 
+-- A use is the record of its intent: one row, and whether it has ended. What runs
+-- while this is installed reports its end in vain.
+ALTER TABLE log_records ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
+DROP TABLE uses;
+
 -- +goose Down
+CREATE TABLE uses (
+  id       TEXT PRIMARY KEY,
+  grant_id TEXT NOT NULL,
+  started  INTEGER NOT NULL,
+  ended    INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+ALTER TABLE log_records DROP COLUMN ended;
 DROP INDEX grants_approver_status;
 CREATE INDEX grants_open ON grants (requester) WHERE status IN ('pending','approved');
 DROP INDEX grants_requester_status;
