@@ -39,6 +39,16 @@ func importRules() []importRule {
 			reason: "a decision is a function of values, testable without any surroundings",
 		},
 		{
+			name: "the description comes from types alone", from: []string{in + "openapi"},
+			only:   []string{"std"},
+			reason: "it is made of what it is given, so that it describes any interface and knows none",
+		},
+		{
+			name: "the validator of schemas is for tests", from: []string{"vogt/cmd/..."}, linked: true,
+			ban:    []string{"github.com/santhosh-tekuri/jsonschema/..."},
+			reason: "the types of the code make the schemas; nothing that runs reads one",
+		},
+		{
 			name: "reading looks at text only", from: []string{in + "reading/...", in + "catalog/..."},
 			ban:    impure,
 			reason: "the authority reads again what a client sent; it must not look at its own files or ask a network for it",

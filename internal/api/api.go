@@ -19,6 +19,7 @@ const (
 	PathDiscovery    = "/.well-known/openid-configuration"
 	PathJWKS         = "/.well-known/jwks.json"
 	PathHealth       = "/api/health"
+	PathOpenAPI      = "/api/openapi.json" // describes all of it; needs no login
 	PathChallenge    = "/api/auth/challenge"
 	PathAuthenticate = "/api/auth/authenticate"
 	PathLogout       = "/api/auth/logout" // revokes the bearer that it carries

@@ -178,6 +178,9 @@ func (a *Authority) Prepare(ctx context.Context, by Actor, req api.TrustRequest)
 	if !a.rates.tryMore("trust:"+by.Name(), factor, a.clock()) {
 		return api.Trust{}, tooFast("Changes are prepared too often.")
 	}
+	if req.Params == nil {
+		req.Params = map[string]string{}
+	}
 	params, err := json.Marshal(req.Params)
 	if err != nil {
 		return api.Trust{}, err

@@ -141,6 +141,7 @@ type Server struct {
 
 	opts    options
 	handler atomic.Pointer[http.Handler]
+	says    described
 	http    *http.Client
 	stop    func() // ends housekeeping and waits for it
 

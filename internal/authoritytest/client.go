@@ -93,6 +93,9 @@ func (c *Client) Try(method, path string, body any, headers ...string) (Answer, 
 	if a.Body, err = io.ReadAll(resp.Body); err != nil {
 		return a, err
 	}
+	if err := c.S.compare(method, path, req.Host, a); err != nil {
+		return a, err
+	}
 	if h := resp.Header.Get(api.CheckpointHeader); h != "" {
 		text, err := base64.StdEncoding.DecodeString(h)
 		if err != nil {

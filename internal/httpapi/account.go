@@ -16,7 +16,7 @@ import (
 // the pages' host, which is where passkeys belong and cookies go.
 func (s *server) accountRoutes() {
 	// Neither needs to know who asks, and neither tells anything.
-	for _, wire := range []func(string, handler){s.handle, s.onPages} {
+	for _, wire := range []func(string, handler, ...about){s.handle, s.onPages} {
 		wire("POST /api/register", selfRegister)
 		wire("POST /api/recovery/request", requestRecovery)
 		wire("POST /api/recovery/cancel", cancelRecovery)

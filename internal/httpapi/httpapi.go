@@ -25,6 +25,7 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/authority"
+	"vogt/internal/openapi"
 )
 
 // Config is the interface's surroundings.
@@ -57,7 +58,9 @@ type server struct {
 	bodies                    *bodies
 	rates                     *rates
 	mux                       *http.ServeMux
-	pagesMux                  *http.ServeMux // what signed-in pages may call
+	pagesMux                  *http.ServeMux      // what signed-in pages may call
+	operations                []openapi.Operation // as they are wired
+	describing                func() ([]byte, error)
 }
 
 // New returns the handler of the authority's one listening socket. It answers
@@ -84,6 +87,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	s.routes()
+	s.describing = s.document()
 	return s, nil
 }
 
@@ -154,8 +158,14 @@ type call struct {
 
 type handler func(c *call) error
 
-// handle wires a handler: who calls is found out here, for all of them.
-func (s *server) handle(pattern string, fn handler) {
+// handle wires a handler: who calls is found out here, for all of them. What it
+// does is described beside it (see describe.go).
+func (s *server) handle(pattern string, fn handler, a ...about) {
+	s.describe(pattern, false, a)
+	s.wire(pattern, fn)
+}
+
+func (s *server) wire(pattern string, fn handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{ResponseWriter: w, Request: r, s: s}
 		defer func() {
@@ -174,8 +184,9 @@ func (s *server) handle(pattern string, fn handler) {
 }
 
 // signedIn wires a handler that answers nobody without a login.
-func (s *server) signedIn(pattern string, fn handler) {
-	s.handle(pattern, func(c *call) error {
+func (s *server) signedIn(pattern string, fn handler, a ...about) {
+	s.describe(pattern, true, a)
+	s.wire(pattern, func(c *call) error {
 		if c.actor.Means == authority.Anonymous {
 			return &authority.Error{
 				Status: 401, Kind: "unauthorized", Title: "Not logged in", Detail: "The call carries no login.", Hint: "Log in: vogt login.",

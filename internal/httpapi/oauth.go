@@ -79,7 +79,8 @@ func anyOrigin(path string) bool {
 
 // oauth wires a handler that answers OAuth clients: no login is read before it,
 // and errors are those of RFC 6749.
-func (s *server) oauth(pattern string, fn handler) {
+func (s *server) oauth(pattern string, fn handler, a ...about) {
+	s.describe(pattern, false, a)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{ResponseWriter: w, Request: r, s: s}
 		defer func() {

@@ -44,7 +44,8 @@ func (s *server) servePagesAPI(w http.ResponseWriter, r *http.Request) {
 }
 
 // onPages wires a handler that needs nobody to be signed in.
-func (s *server) onPages(pattern string, fn handler) {
+func (s *server) onPages(pattern string, fn handler, a ...about) {
+	s.describePage(pattern, a)
 	s.pagesMux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{ResponseWriter: w, Request: r, s: s}
 		defer func() {
@@ -64,13 +65,13 @@ func (s *server) onPages(pattern string, fn handler) {
 
 // bySession wires a handler for signed-in pages, which proved the call with
 // their key unless it only reads.
-func (s *server) bySession(pattern string, fn handler) {
+func (s *server) bySession(pattern string, fn handler, a ...about) {
 	s.onPages(pattern, func(c *call) error {
 		if err := c.needSession(); err != nil {
 			return err
 		}
 		return fn(c)
-	})
+	}, a...)
 }
 
 func (c *call) needSession() error {

@@ -5,74 +5,119 @@ import (
 	"net/http"
 
 	"vogt/internal/api"
+	"vogt/internal/audit"
 	"vogt/internal/authority"
+	"vogt/internal/openapi"
 )
 
-// routes is the whole interface at a glance.
+// routes is the whole interface at a glance: each address once, with its handler
+// and what GET /api/openapi.json says of it (see describe.go for how to add one).
 func (s *server) routes() {
-	static := func(pattern string, contentType string, body func() []byte) {
+	static := func(pattern string, contentType string, body func() []byte, a about) {
+		s.describe(pattern, false, []about{a})
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			_, _ = w.Write(body())
 		})
 	}
-	static("GET "+api.PathDiscovery, "application/json", func() []byte { return s.discovery })
-	static("GET "+api.PathJWKS, "application/json", s.Authority.JWKS)
+	static("GET "+api.PathDiscovery, "application/json", func() []byte { return s.discovery },
+		about{says: "What the authority is and offers (OpenID Connect Discovery 1.0, DDISA).", gives: map[string]any{}})
+	static("GET "+api.PathJWKS, "application/json", s.Authority.JWKS, about{says: "The keys that verify its tokens (RFC 7517).", gives: keySet{}})
+	s.handle("GET "+api.PathOpenAPI, openAPI, about{says: "This document (OpenAPI 3.1.0).", gives: map[string]any{}})
 
-	s.handle("GET "+api.PathHealth, health)
-	s.handle("POST "+api.PathChallenge, challenge)
-	s.handle("POST /api/agent/challenge", challenge)
-	s.handle("POST "+api.PathAuthenticate, authenticate)
-	s.handle("POST /api/agent/authenticate", authenticate)
-	s.signedIn("POST "+api.PathLogout, logout)
-	s.signedIn("GET "+api.PathWhoAmI, whoAmI)
-	s.signedIn("DELETE "+api.PathMyKeys+"/{id}", deleteMyKey)
+	s.handle("GET "+api.PathHealth, health, about{says: "How the authority is, who it is and what its time is.", gives: api.Health{}})
+	s.handle("POST "+api.PathChallenge, challenge, about{says: "A challenge to log in with, by key.", takes: api.ChallengeRequest{}, gives: api.Challenge{}})
+	s.handle("POST /api/agent/challenge", challenge, about{says: "A challenge to log in with, by key.", takes: api.ChallengeRequest{}, gives: api.Challenge{}})
+	s.handle("POST "+api.PathAuthenticate, authenticate, about{says: "Logs in by the answer to a challenge.", takes: api.Authenticate{}, gives: api.Login{}})
+	s.handle("POST /api/agent/authenticate", authenticate, about{says: "Logs in by the answer to a challenge.", takes: api.Authenticate{}, gives: api.Login{}})
+	s.signedIn("POST "+api.PathLogout, logout, about{says: "Revokes the login that it carries.", gives: nothing{}})
+	s.signedIn("GET "+api.PathWhoAmI, whoAmI, about{says: "The caller.", gives: api.Principal{}})
+	s.signedIn("DELETE "+api.PathMyKeys+"/{id}", deleteMyKey, about{says: "Takes an SSH key of the caller's away.", gives: done{}})
 
-	s.signedIn("GET "+api.PathGrants, listGrants)
-	s.signedIn("POST "+api.PathGrants, createGrant)
-	s.signedIn("POST "+api.PathGrants+"/batch", batch)
-	s.handle("GET "+api.PathGrants+"/{id}", getGrant)
-	s.signedIn("GET "+api.PathGrants+"/{id}/statement", getStatement)
-	s.signedIn("GET "+api.PathGrants+"/{id}/receipt", getReceipt)
-	s.signedIn("POST "+api.PathGrants+"/{id}/approve", approve)
-	s.signedIn("POST "+api.PathGrants+"/{id}/deny", deny)
-	s.signedIn("POST "+api.PathGrants+"/{id}/revoke", revoke)
-	s.signedIn("POST "+api.PathGrants+"/{id}/token", grantToken)
-	s.handle("POST "+api.PathGrants+"/{id}/consume", consume)
-	s.signedIn("POST "+api.PathGrants+"/{id}/outcome", outcome)
-	s.signedIn("GET "+api.PathEvents, events)
-	s.signedIn("POST "+api.PathConnections, connections)
-
-	s.signedIn("POST "+api.PathEnroll, enroll)
-	s.handle("POST /api/agent/enroll", manageEnroll)
-	s.handle("POST /api/auth/enroll", manageEnroll)
-	s.signedIn("GET "+api.PathMyAgents, myAgents)
-	s.signedIn("GET "+api.PathMyAgents+"/{email}", oneAgent)
-	s.signedIn("PATCH "+api.PathMyAgents+"/{email}", patchAgent)
-	s.signedIn("DELETE "+api.PathMyAgents+"/{email}", deleteAgent)
-
+	s.grantRoutes()
+	s.peopleRoutes()
+	s.trustRoutes()
+	s.standingRoutes()
+	s.logRoutes()
+	s.delegationRoutes()
 	s.adminRoutes()
 	s.accountRoutes()
 	s.pushRoutes()
+	s.oauthRoutes()
+	s.pageRoutes()
+}
 
-	s.handle("POST "+api.PathTrust, prepareTrust)
-	s.handle("GET "+api.PathTrust+"/{id}", getTrust)
-	s.handle("POST "+api.PathTrust+"/{id}/confirm", confirmTrust)
-	s.handle("POST "+api.PathTrust+"/{id}/decline", declineTrust)
-	s.signedIn("POST "+api.PathPanic, panicNow)
+func (s *server) grantRoutes() {
+	s.signedIn("GET "+api.PathGrants, listGrants, about{
+		says: "A page of the grants that the caller may see, newest first.", gives: api.List{},
+		query: []string{
+			"status: pending, approved, denied, revoked, expired or used", "requester: e-mail address of the one who asked",
+			"limit: 1 to 100, 20 if absent; more is taken for 100", "cursor: pagination.cursor of the page before",
+		},
+	})
+	s.signedIn("POST "+api.PathGrants, createGrant, about{
+		says:  "Asks for a grant. 201 makes one; 200 is one that exists, which an equal request waits for or which covers it.",
+		takes: api.Create{}, status: http.StatusCreated, gives: api.Grant{}, also: []openapi.Answer{{Status: http.StatusOK, Body: api.Grant{}}},
+	})
+	s.signedIn("POST "+api.PathGrants+"/batch", batch, about{
+		says:  "Approves, denies or revokes several, each by its own rules. 207 if one failed.",
+		takes: api.Batch{}, gives: api.BatchResults{}, also: []openapi.Answer{{Status: http.StatusMultiStatus, Body: api.BatchResults{}}},
+	})
+	s.handle("GET "+api.PathGrants+"/{id}", getGrant, about{
+		says: "One grant. Who is no party to it sees its state only.", gives: api.Grant{}, also: []openapi.Answer{{Status: http.StatusNotModified}},
+		query: []string{"wait: seconds to wait for an answer, 55 at most"}, header: []string{"If-None-Match: the ETag of an earlier answer"},
+	})
+	s.signedIn("GET "+api.PathGrants+"/{id}/statement", getStatement, about{
+		says: "The statement that an approval would sign.", gives: api.Offer{},
+		query: []string{"grant_type: once, timed or always; once if absent", "expires_at: of timed, Unix seconds"},
+	})
+	s.signedIn("GET "+api.PathGrants+"/{id}/receipt", getReceipt, about{says: "Proof of the decision.", gives: api.Receipt{}})
+	s.signedIn("POST "+api.PathGrants+"/{id}/approve", approve, about{says: "Approves.", takes: api.Decide{}, gives: api.Decided{}})
+	s.signedIn("POST "+api.PathGrants+"/{id}/deny", deny, about{says: "Denies.", takes: api.Decide{}, gives: api.Grant{}})
+	s.signedIn("POST "+api.PathGrants+"/{id}/revoke", revoke, about{says: "Takes a permission or a request back.", takes: api.Decide{}, gives: api.Grant{}})
+	s.signedIn("POST "+api.PathGrants+"/{id}/token", grantToken, about{says: "A token with which the requester may use the grant.", gives: api.Token{}})
+	s.handle("POST "+api.PathGrants+"/{id}/consume", consume, about{says: "Uses the grant whose token it carries. Only after that may anything start.", gives: api.Consumed{}})
+	s.signedIn("POST "+api.PathGrants+"/{id}/outcome", outcome, about{says: "Tells how an execution ended.", takes: api.Outcome{}, gives: nothing{}})
+	s.signedIn("GET "+api.PathEvents, events, about{says: "Server-sent events: the grants of the caller that changed.", gives: "", media: "text/event-stream"})
+	s.signedIn("POST "+api.PathConnections, connections, about{says: "Tells what a box connected to.", takes: api.Connections{}, gives: nothing{}})
+}
 
-	s.signedIn("GET "+api.PathStanding, listStanding)
+func (s *server) peopleRoutes() {
+	s.signedIn("POST "+api.PathEnroll, enroll, about{says: "Enrols an agent, where stored logins may.", takes: api.Enroll{}, gives: api.Enrolled{}})
+	s.handle("POST /api/agent/enroll", manageEnroll, about{says: "Enrols somebody; for the management token.", takes: managedUser{}, gives: managedAgent{}})
+	s.handle("POST /api/auth/enroll", manageEnroll, about{says: "Enrols somebody; for the management token.", takes: managedUser{}, gives: managedAgent{}})
+	s.signedIn("GET "+api.PathMyAgents, myAgents, about{says: "The caller's agents.", gives: []api.Principal{}})
+	s.signedIn("GET "+api.PathMyAgents+"/{email}", oneAgent, about{says: "One of them.", gives: api.Principal{}})
+	s.signedIn("PATCH "+api.PathMyAgents+"/{email}", patchAgent, about{says: "Switches an agent off, or pauses it.", takes: patchedAgent{}, gives: api.Principal{}})
+	s.signedIn("DELETE "+api.PathMyAgents+"/{email}", deleteAgent, about{says: "Removes an agent.", gives: done{}})
+}
+
+func (s *server) trustRoutes() {
+	s.handle("POST "+api.PathTrust, prepareTrust, about{says: "Prepares a change of trust, which a person's proof makes.", takes: api.TrustRequest{}, status: http.StatusCreated, gives: api.Trust{}})
+	s.handle("GET "+api.PathTrust+"/{id}", getTrust, about{
+		says: "One of those, for who asked and for who may confirm it.", gives: api.Trust{},
+		query: []string{"wait: seconds to wait for an answer, 55 at most"}, header: []string{api.TrustSecretHeader + ": the secret of the one who asked"},
+	})
+	s.handle("POST "+api.PathTrust+"/{id}/confirm", confirmTrust, about{says: "Makes the change, by a signature.", takes: api.ConfirmTrust{}, gives: api.Trust{}, header: []string{api.TrustSecretHeader + ": the secret of the one who asked"}})
+	s.handle("POST "+api.PathTrust+"/{id}/decline", declineTrust, about{says: "Drops the change.", gives: nothing{}, header: []string{api.TrustSecretHeader + ": the secret of the one who asked"}})
+	s.signedIn("POST "+api.PathPanic, panicNow, about{says: "Stops all agents at once.", takes: api.Panic{}, gives: api.PanicResult{}})
+}
+
+func (s *server) standingRoutes() {
+	s.signedIn("GET "+api.PathStanding, listStanding, about{says: "Standing grants: a person's own, an agent's those for it.", gives: []api.Standing{}})
 	s.signedIn("POST "+api.PathStanding, addStanding)
-	s.signedIn("POST "+api.PathStanding+"/test", testStanding)
-	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding)
-	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions)
-	s.signedIn("DELETE "+api.PathStanding+"/{id}", revokeStanding)
-	s.signedIn("GET "+api.PathSafe, safeCommands)
-	s.signedIn("DELETE "+api.PathSafe, safeOff)
-	s.signedIn("DELETE "+api.PathSafe+"/{email}", safeOff)
-	s.signedIn("GET "+api.PathGroups, groups)
-	s.signedIn("DELETE "+api.PathGroups+"/{name}/{email}", leaveGroup)
+	s.signedIn("POST "+api.PathStanding+"/test", testStanding, about{says: "What standing grants make of a request, without asking.", takes: api.TestStanding{}, gives: api.StandingTest{}})
+	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding, about{says: "What a pattern would have covered.", takes: api.PreviewStanding{}, gives: api.StandingPreview{}})
+	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions, about{says: "Patterns that would have spared cards.", query: []string{"days: how far to look back"}, gives: []api.Suggestion{}})
+	s.signedIn("DELETE "+api.PathStanding+"/{id}", revokeStanding, about{says: "Takes a standing grant back, and what it gave and nobody has used.", gives: done{}})
+	s.signedIn("GET "+api.PathSafe, safeCommands, about{says: "The safe commands of the caller's agents.", gives: api.Safe{}})
+	s.signedIn("DELETE "+api.PathSafe, safeOff, about{says: "Switches them off.", gives: done{}})
+	s.signedIn("DELETE "+api.PathSafe+"/{email}", safeOff, about{says: "Switches them off for one agent.", gives: done{}})
+	s.signedIn("GET "+api.PathGroups, groups, about{says: "The caller's groups of agents.", gives: []api.Group{}})
+	s.signedIn("DELETE "+api.PathGroups+"/{name}/{email}", leaveGroup, about{says: "Takes an agent out of a group.", gives: done{}})
+}
 
+func (s *server) delegationRoutes() {
 	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy)
 	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy)
 	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy)
@@ -81,14 +126,19 @@ func (s *server) routes() {
 	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation)
 	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation)
 	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation)
+}
 
-	s.signedIn("GET "+api.PathAudit+"/records", auditRecords)
-	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint)
-	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency)
-	s.signedIn("GET "+api.PathAudit+"/export", auditExport)
+func (s *server) logRoutes() {
+	s.signedIn("GET "+api.PathAudit+"/records", auditRecords, about{
+		says: "A page of the log.", gives: api.AuditRecords{},
+		query: []string{"after: index, exclusive, upwards", "before: the same, downwards", "limit: 1 to 1000, 100 if absent", "grant: id of the grant that they tell of", "type: of records"},
+	})
+	s.handle("GET "+api.PathAudit+"/checkpoint", auditCheckpoint, about{says: "The signed head of the log, as a note.", gives: "", media: "text/plain"})
+	s.handle("GET "+api.PathAudit+"/consistency", auditConsistency, about{says: "Proof that the log only grew.", query: []string{"old: size", "new: size"}, gives: audit.Consistency{}})
+	s.signedIn("GET "+api.PathAudit+"/export", auditExport, about{says: "The whole log, one JSON object a line.", gives: "", media: "application/jsonl"})
+}
 
-	s.oauthRoutes()
-
+func (s *server) pageRoutes() {
 	// Addresses that people open lead to the pages' host, where passkeys work
 	// and where no cookie of another port's server is read.
 	s.mux.HandleFunc("GET /{$}", s.toPages)
