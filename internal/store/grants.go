@@ -196,15 +196,15 @@ const (
 // any number of grants, whatever is asked for: no part reads rows that it leaves
 // out, but for those whose time has run out and that housekeeping has not come to.
 func ListGrants(tx Tx, f Filter) ([]grant.Grant, error) {
+	if f.OldFirst && f.Since > f.Before {
+		f.Before, f.BeforeID = f.Since, "" // every id follows
+	} else if !f.OldFirst && f.Before == 0 {
+		f.Before = 1 << 62
+	}
 	q := listing{args: []any{f.Viewer, int64(f.Before), f.BeforeID, f.Limit}}
-	q.order, q.page = ` ORDER BY created DESC, id DESC LIMIT ?4`, ` AND (created, id) < (?2, ?3)`
+	q.order, q.page, q.since = ` ORDER BY created DESC, id DESC LIMIT ?4`, ` AND (created, id) < (?2, ?3)`, q.arg(int64(f.Since))
 	if f.OldFirst {
 		q.order, q.page = ` ORDER BY created, id LIMIT ?4`, ` AND (created, id) > (?2, ?3)`
-	} else if f.Before == 0 {
-		q.args[1] = int64(1) << 62
-	}
-	if f.Since != 0 {
-		q.page += ` AND created >= ` + q.arg(int64(f.Since))
 	}
 	statuses := f.Statuses
 	if len(statuses) == 0 {
@@ -224,9 +224,9 @@ func ListGrants(tx Tx, f Filter) ([]grant.Grant, error) {
 
 // listing is a list's query as it is put together.
 type listing struct {
-	args        []any
-	page, order string
-	parts       []string
+	args               []any
+	page, order, since string
+	parts              []string
 }
 
 func (q *listing) arg(v any) string {
@@ -287,7 +287,10 @@ func (q *listing) status(whose string, status grant.Status, now int64) {
 func (q *listing) part(where string) { q.from(`grants`, where) }
 
 func (q *listing) from(table, where string) {
-	q.parts = append(q.parts, `SELECT * FROM (SELECT `+grantColumns+` FROM `+table+` WHERE `+where+q.page+q.order+`)`)
+	// The newest come first, so what is too old is at the end of a page and can be
+	// left out afterwards. Another bound inside would have SQLite take an index for
+	// both bounds, and read all of one status to find those of another.
+	q.parts = append(q.parts, `SELECT * FROM (SELECT `+grantColumns+` FROM `+table+` WHERE `+where+q.page+q.order+`) AS part WHERE created >= `+q.since)
 }
 
 // UseState is what decides, beside the grant itself, whether it may be used: who

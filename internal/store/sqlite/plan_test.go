@@ -46,7 +46,7 @@ func TestPlans(t *testing.T) {
 		return func(tx store.Tx) error { _, err := store.LogRecords(tx, f); return err }
 	}
 	const (
-		page       = ` AND (created,id)<(?,?))`
+		page       = ` AND (created,id)<(?,?))` // or > where the oldest come first
 		requester  = `grants_requester (requester=?` + page
 		owner      = `grants_owner (owner=?` + page
 		approver   = `grants_approver (approver=?` + page
@@ -61,7 +61,11 @@ func TestPlans(t *testing.T) {
 		want []string
 	}{
 		{"list", list(store.Filter{}), []string{requester, owner, approver}},
-		{"list since", list(store.Filter{Since: 5}), nil},
+		{"list since", list(store.Filter{Since: 5}), []string{requester, owner, approver}},
+		{"list pending since", list(store.Filter{Since: 5, Status: grant.Pending}), []string{requesterS, ownerS, approverS}},
+		{"list expired since", list(store.Filter{Since: 5, Status: grant.Expired}), []string{requesterS, ownerS, approverS, ends}},
+		{"list of one since", list(store.Filter{Since: 5, Requester: "bot@example.com", Status: grant.Used}), []string{requesterS}},
+		{"a later page since", list(store.Filter{Since: 5, Before: 9, BeforeID: "x", Status: grant.Approved}), []string{requesterS, ownerS, approverS}},
 		{"list, another page", list(store.Filter{Before: 5, BeforeID: "x"}), []string{requester, owner, approver}},
 		{"list of an agent", list(store.Filter{Agent: true}), []string{requester}},
 		{"list of an agent, approved", list(store.Filter{Agent: true, Status: grant.Approved}), []string{requesterS}},
@@ -73,7 +77,7 @@ func TestPlans(t *testing.T) {
 		{"list of one agent, denied", list(store.Filter{Requester: "bot@example.com", Status: grant.Denied}), []string{requesterS}},
 		{"list as approver", list(store.Filter{Role: store.AsApprover, Status: grant.Pending}), []string{approverS}},
 		{"list as owner", list(store.Filter{Role: store.AsOwner}), []string{owner}},
-		{"inbox", list(store.Filter{Status: grant.Pending, OldFirst: true}), nil},
+		{"inbox", list(store.Filter{Status: grant.Pending, OldFirst: true, Since: 5}), []string{requesterS, ownerS, approverS}},
 		{"log of a grant", log(store.LogFilter{Before: 1 << 62, GrantID: "g", Type: "outcome"}), []string{`log_records_grant (grant_id=? AND idx<?)`}},
 		{"log of an agent", log(store.LogFilter{After: -1, Party: "bot@example.com", Since: 5}), []string{`log_records_party (party=? AND idx>?)`}},
 		{"log", log(store.LogFilter{Before: 50}), []string{`INTEGER PRIMARY KEY (rowid<?)`}},
@@ -104,7 +108,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: %s\n%s", test.name, line, strings.Join(plan, "\n"))
 			}
 			if m := searches.FindStringSubmatch(line); m != nil {
-				used = append(used, m[1])
+				used = append(used, strings.ReplaceAll(m[1], "(created,id)>", "(created,id)<"))
 			}
 		}
 		slices.Sort(used)
