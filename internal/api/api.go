@@ -123,6 +123,41 @@ type StandingRequest struct {
 	Reason    string            `json:"reason,omitempty"`
 }
 
+// Seed is the body of POST /api/standing-grants/bulk-seed: agents, at most 50.
+type Seed struct {
+	Delegates []string `json:"delegates"`
+}
+
+// Seeded answers it, an entry for each agent that was named.
+type Seeded struct {
+	Results []SeededAgent `json:"results"`
+}
+
+// SeededAgent says how many safe commands an agent was given, or had.
+type SeededAgent struct {
+	Delegate string `json:"delegate"`
+	Created  int    `json:"created"`
+	Skipped  int    `json:"skipped"`
+}
+
+// AgentOverview is an entry of GET /api/users/{email}/agents. GrantCounts are of the
+// agent's newest 1,000 grants, by status.
+type AgentOverview struct {
+	Email       string                 `json:"email"`
+	DisplayName string                 `json:"display_name"`
+	Active      bool                   `json:"isActive"`
+	Standing    []Standing             `json:"standing_grants"`
+	Recent      []RecentGrant          `json:"recent_grants"` // the newest 20
+	GrantCounts map[grant.Status]int64 `json:"grant_counts"`
+}
+
+// RecentGrant is a grant with why the standing grant behind it was written.
+type RecentGrant struct {
+	Grant
+	StandingReason string `json:"decided_by_standing_grant_reason,omitempty"`
+	SafeCommand    bool   `json:"decided_by_safe_command"`
+}
+
 // Policy approves an agent's requests without a card: it is shown flat and beside
 // that under "policy", as clients read either. Times are Unix seconds. ExpiresAt is
 // null only where there is no policy.
@@ -294,6 +329,19 @@ type Consumed struct {
 	Use     string   `json:"use_id,omitempty"` // names this execution for the outcome
 	Grant   *Grant   `json:"grant,omitempty"`
 	Receipt *Receipt `json:"receipt,omitempty"`
+}
+
+// Verify is the body of POST /api/grants/verify, which needs no login.
+type Verify struct {
+	Token string `json:"token"`
+}
+
+// Verified answers it. Nothing is spent, and nothing is said of tokens that would
+// not be taken.
+type Verified struct {
+	Valid bool   `json:"valid"`
+	Grant *Grant `json:"grant,omitempty"` // id and status
+	Error string `json:"error,omitempty"`
 }
 
 // Outcome is the body of POST /api/grants/{id}/outcome, sent by the requester

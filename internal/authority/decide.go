@@ -66,7 +66,7 @@ func (a *Authority) Offer(ctx context.Context, by Actor, id string, reach Reach)
 
 // lasting reports whether g may be allowed for longer than one execution.
 func lasting(g grant.Grant) bool {
-	return g.Risk.Within(detail.High) && g.Request.RunAs == "" && !foreign(g)
+	return g.Risk.Within(detail.High) && g.Request.RunAs == "" && g.Request.Binding() == ""
 }
 
 func (a *Authority) checkReach(r Reach) error {
@@ -75,7 +75,7 @@ func (a *Authority) checkReach(r Reach) error {
 	case !r.Type.Valid():
 		return problem(400, "Unknown grant type", fmt.Sprintf("grant_type %q: want once, timed or always.", r.Type), "").kind("invalid_grant_type")
 	case r.Type == grant.Timed && r.Until == 0:
-		return problem(400, "The duration is missing", "A timed approval needs an end.", "").kind("missing_duration")
+		return problem(400, "The duration is missing", "A timed approval needs an end, also where it was asked for without one.", "Say how long, in seconds: {\"grant_type\":\"timed\",\"duration\":3600}; or approve on the page, or by: vogt grant approve ID --for 1h.").kind("missing_duration")
 	case r.Type == grant.Timed && (r.Until.Reached(now) || r.Until > now+grant.Millis(maxDuration*1000)):
 		return problem(400, "The end is out of range", "A timed approval ends in the future, within one year.", "")
 	case r.Type != grant.Timed && r.Until != 0:

@@ -263,12 +263,11 @@ func normalise(req *grant.Request) error {
 	if !req.Type.Valid() {
 		return problem(400, "Unknown grant type", fmt.Sprintf("grant_type %q: want once, timed or always.", req.Type), "").kind("invalid_grant_type")
 	}
-	if req.Type == grant.Timed && req.Duration == 0 {
-		return problem(400, "The duration is missing", "A timed request needs duration, in seconds.", "").kind("missing_duration")
-	}
-	// Clients of this audience run whatever they like under a lasting grant
-	// that they find in their list, without asking for a token.
-	if req.Audience == "ape-shell" {
+	// A timed request without a duration waits all the same, as the client that is
+	// in use sends it: whoever approves says how long (docs/decisions/0020).
+	// Under a lasting grant that they find in their list, such clients run whatever
+	// they like.
+	if req.Binding() != "" {
 		req.Type, req.Duration = grant.Once, 0
 	}
 	if req.Duration < 0 || req.Duration > maxDuration {
@@ -343,21 +342,6 @@ func normaliseConnect(req *grant.Request) error {
 
 // maxBox is how much a request may say of its box, in bytes.
 const maxBox = 8 << 10
-
-// bindingClient is said of grants that only the asking client ties to a command.
-const bindingClient = "client"
-
-// foreign reports whether a grant is for a client that runs its lines without a
-// token: the authority cannot tie the permission to the command.
-func foreign(g grant.Grant) bool { return g.Request.Audience == "ape-shell" }
-
-// Binding says who ties a permission to its command, "" for the authority.
-func Binding(g grant.Grant) string {
-	if foreign(g) {
-		return bindingClient
-	}
-	return ""
-}
 
 // maxDuration is the longest a timed permission may last: one year.
 const maxDuration = 366 * 24 * 60 * 60
@@ -517,7 +501,7 @@ func (a *Authority) List(ctx context.Context, by Actor, f store.Filter) ([]grant
 	if !by.Known() {
 		return nil, errUnauthenticated()
 	}
-	f.Viewer, f.Since, f.Agent, f.Now = by.Principal.Email, grant.Millis(by.Principal.Created), by.Agent(), a.now()
+	f.Viewer, f.Since, f.Agent, f.Now = by.Principal.Email, max(f.Since, grant.Millis(by.Principal.Created)), by.Agent(), a.now()
 	f.Requester = lower(f.Requester)
 	var out []grant.Grant
 	err := a.view(ctx, func(tx store.Tx) error {

@@ -199,7 +199,6 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 		"no host":                 func(r *grant.Request) { r.Host = "" },
 		"no audience":             func(r *grant.Request) { r.Audience = "" },
 		"unknown type":            func(r *grant.Request) { r.Type = "forever" },
-		"timed without duration":  func(r *grant.Request) { r.Type = grant.Timed },
 		"negative duration":       func(r *grant.Request) { r.Type, r.Duration = grant.Timed, -1 },
 		"duration without end":    func(r *grant.Request) { r.Type, r.Duration = grant.Timed, 1<<62 },
 		"no command":              func(r *grant.Request) { r.Command = nil },

@@ -659,7 +659,7 @@ func receiptWith(tx store.Tx, g grant.Grant, index int64, s statement.Statement)
 		}
 		r.Policy, r.PolicyRecord = p.ID, p.Record
 	}
-	r.Binding = Binding(g)
+	r.Binding = g.Request.Binding()
 	return r, nil
 }
 

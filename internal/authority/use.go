@@ -363,3 +363,39 @@ func (t *txn) endUse(use, grantID string) error {
 	}
 	return nil
 }
+
+// Verify says whether a grant token would be taken at this moment, and nothing
+// else: who holds the token knows what it is for. Nothing is spent by it, and every
+// kind of wrong token gets the same answer.
+func (a *Authority) Verify(ctx context.Context, raw string) (id string, status grant.Status, err error) {
+	claims, err := a.keys.Load().all.VerifyGrant(raw, a.cfg.Issuer, a.clock())
+	if err != nil || claims.Epoch != a.Epoch() {
+		return "", "", nil
+	}
+	err = a.view(ctx, func(tx store.Tx) error {
+		g, err := store.GrantByID(tx, claims.GrantID)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		if g.Request.Requester != claims.Subject {
+			return nil
+		}
+		u, err := useStateOf(tx, g, claims.Key)
+		if err != nil {
+			return err
+		}
+		if claims.Key != "" && u.KeyHolder != claims.Subject {
+			return nil
+		}
+		for _, still := range []error{usableBy(u, g), standingStill(u, g, a.now()), policyStill(tx, g, a.now())} {
+			if still != nil {
+				return nil
+			}
+		}
+		if g.Permits(a.now()) {
+			id, status = g.ID, grant.Approved
+		}
+		return nil
+	})
+	return id, status, err
+}

@@ -139,6 +139,15 @@ type Request struct {
 	Connect *Connect `json:"connect,omitempty"`
 }
 
+// Binding says who ties a permission to its command: "client" for clients that run
+// their lines without a token, so that the authority cannot; "" for the authority.
+func (r *Request) Binding() string {
+	if r.Audience == "ape-shell" {
+		return "client"
+	}
+	return ""
+}
+
 // Connect is where a box's proxy would connect to.
 type Connect struct {
 	Host string `json:"host"` // a name in lower-case ASCII, or an address

@@ -283,9 +283,12 @@ func TestRequestAsTheClientDoes(t *testing.T) {
 		t.Errorf("command %v", got)
 	}
 	timed := map[string]any{"requester": s.agent.Email, "target_host": "h", "audience": "escapes", "grant_type": "timed", "command": []string{"df"}}
-	if p := s.agent.Post("/api/grants", timed).Problem(400); p.Type != "https://openape.org/errors/missing_duration" {
+	// The client cannot say for how long; whoever approves must.
+	waits := text(t, reads(t, s.agent.Post("/api/grants", timed).Want(201), "id string"), "id")
+	if p := s.owner.Post("/api/grants/"+waits+"/approve", nil).Problem(400); p.Type != "https://openape.org/errors/missing_duration" {
 		t.Errorf("%+v", p)
 	}
+	reads(t, s.owner.Post("/api/grants/"+waits+"/approve", map[string]any{"grant_type": "timed", "duration": 60}), "grant.expires_at number")
 }
 
 func TestListsAsTheClientReads(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	}
 	out.Type, out.Requester, out.Owner, out.Request = "command", g.Request.Requester, g.Owner, &g.Request
 	out.CreatedAt, out.Risk, out.Uses, out.Joined = g.Created.Seconds(), g.Risk.String(), g.Uses, g.Joined
-	out.Binding = authority.Binding(g)
+	out.Binding = g.Request.Binding()
 	if !g.Status.Terminal() {
 		out.ValidUntil = g.ValidUntil.Seconds()
 	}
@@ -105,6 +106,13 @@ func listGrants(c *call) error {
 	if err := readCursor(q.Get("cursor"), &f); err != nil {
 		return err
 	}
+	other, err := c.section(&f)
+	if err != nil {
+		return err
+	}
+	if other {
+		return c.ok(http.StatusOK, api.List{Data: []api.Grant{}})
+	}
 	f.Limit++
 	rows, err := c.s.Authority.List(c.Context(), c.actor, f)
 	if err != nil {
@@ -120,6 +128,56 @@ func listGrants(c *call) error {
 		out.Data = append(out.Data, c.s.grantView(g, true))
 	}
 	return c.ok(http.StatusOK, out)
+}
+
+// section reads what parts of the list are wanted. other says that the type is of
+// what is never among grants: standing grants and delegations have lists of their own.
+func (c *call) section(f *store.Filter) (other bool, err error) {
+	q := c.URL.Query()
+	bad := func(name, want string) error {
+		return &authority.Error{Status: 400, Title: "Unknown " + name, Detail: fmt.Sprintf("%s %q: want %s.", name, q.Get(name), want)}
+	}
+	section := q.Get("section")
+	switch section {
+	case "":
+	case "active":
+		f.Statuses = []grant.Status{grant.Pending, grant.Approved}
+	case "history":
+		f.Statuses = []grant.Status{grant.Denied, grant.Revoked, grant.Expired, grant.Used}
+	default:
+		return false, bad("section", "active or history")
+	}
+	if section != "" && f.Status != "" {
+		if other = !slices.Contains(f.Statuses, f.Status); other {
+			return other, nil
+		}
+		f.Statuses = nil
+	}
+	switch f.Role = store.Role(q.Get("role")); f.Role {
+	case "", store.AsRequester, store.AsOwner, store.AsApprover:
+	default:
+		return false, bad("role", "requester, owner or approver")
+	}
+	days := 0
+	if section == "history" {
+		days = 7
+	}
+	if v := q.Get("days"); v != "" {
+		if days, err = strconv.Atoi(v); err != nil {
+			return false, bad("days", "1 to 90")
+		}
+		days = min(max(days, 1), 90)
+	}
+	if days > 0 {
+		f.Since = grant.At(c.s.Authority.Now().AddDate(0, 0, -days))
+	}
+	switch q.Get("type") {
+	case "", "command", "connect":
+		return false, nil
+	case "standing", "delegation":
+		return true, nil
+	}
+	return false, bad("type", "command, standing or delegation")
 }
 
 // A cursor names the last row seen by time and id, so that rows of the same
@@ -329,6 +387,21 @@ func consume(c *call) error {
 	return c.ok(http.StatusOK, out)
 }
 
+func verify(c *call) error {
+	var in api.Verify
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	id, status, err := c.s.Authority.Verify(c.Context(), in.Token)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return c.ok(http.StatusOK, api.Verified{Error: "invalid_authz_jwt"})
+	}
+	return c.ok(http.StatusOK, api.Verified{Valid: true, Grant: &api.Grant{ID: id, Status: status}})
+}
+
 func outcome(c *call) error {
 	var o api.Outcome
 	if err := c.body(&o); err != nil {
@@ -393,10 +466,38 @@ func (c *call) operate(op api.Operation) api.BatchResult {
 	default:
 		err = &authority.Error{Status: 400, Title: "Unknown action", Detail: fmt.Sprintf("action %q: want approve, deny or revoke.", op.Action)}
 	}
+	if err != nil && c.alreadySo(op, err) {
+		g, err = grant.Grant{Status: becomes(op.Action)}, nil
+	}
 	if err != nil {
 		return api.BatchResult{ID: op.ID, Error: c.s.problemFor(err)}
 	}
 	return api.BatchResult{ID: op.ID, Status: g.Status, Success: true}
+}
+
+// becomes is the state that an action leads to.
+func becomes(action string) grant.Status {
+	switch action {
+	case "approve":
+		return grant.Approved
+	case "deny":
+		return grant.Denied
+	case "revoke":
+		return grant.Revoked
+	}
+	return ""
+}
+
+// alreadySo reports whether an operation was refused only because it is done
+// already, so that a batch that is sent again succeeds as it did. Whoever may not
+// decide is refused before it matters what was decided.
+func (c *call) alreadySo(op api.Operation, err error) bool {
+	var e *authority.Error
+	if !errors.As(err, &e) || e.Kind != "grant_already_decided" {
+		return false
+	}
+	g, party, err := c.s.Authority.Get(c.Context(), c.actor, op.ID)
+	return err == nil && party && g.Status == becomes(op.Action)
 }
 
 func (s *server) problemFor(err error) *api.Problem {

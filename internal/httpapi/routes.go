@@ -63,6 +63,7 @@ func (s *server) grantRoutes() {
 		says:  "Approves, denies or revokes several, each by its own rules. 207 if one failed.",
 		takes: api.Batch{}, gives: api.BatchResults{}, also: []openapi.Answer{{Status: http.StatusMultiStatus, Body: api.BatchResults{}}},
 	})
+	s.handle("POST "+api.PathGrants+"/verify", verify)
 	s.handle("GET "+api.PathGrants+"/{id}", getGrant, about{
 		says: "One grant. Who is no party to it sees its state only.", gives: api.Grant{}, also: []openapi.Answer{{Status: http.StatusNotModified}},
 		query: []string{"wait: seconds to wait for an answer, 55 at most"}, header: []string{"If-None-Match: the ETag of an earlier answer"},
@@ -106,6 +107,8 @@ func (s *server) trustRoutes() {
 func (s *server) standingRoutes() {
 	s.signedIn("GET "+api.PathStanding, listStanding, about{says: "Standing grants: a person's own, an agent's those for it.", gives: []api.Standing{}})
 	s.signedIn("POST "+api.PathStanding, addStanding)
+	s.signedIn("POST "+api.PathStanding+"/bulk-seed", seedStanding)
+	s.signedIn("GET "+api.PathUsers+"/{email}/agents", overview)
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding, about{says: "What standing grants make of a request, without asking.", takes: api.TestStanding{}, gives: api.StandingTest{}})
 	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding, about{says: "What a pattern would have covered.", takes: api.PreviewStanding{}, gives: api.StandingPreview{}})
 	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions, about{says: "Patterns that would have spared cards.", query: []string{"days: how far to look back"}, gives: []api.Suggestion{}})

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"vogt/internal/api"
+	"vogt/internal/grant"
 )
 
 func listStanding(c *call) error {
@@ -24,6 +25,43 @@ func addStanding(c *call) error {
 		return err
 	}
 	return c.ok(http.StatusCreated, out)
+}
+
+func seedStanding(c *call) error {
+	var in api.Seed
+	if err := c.body(&in); err != nil {
+		return err
+	}
+	out, err := c.s.Authority.SeedByBearer(c.Context(), c.actor, in.Delegates)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+func overview(c *call) error {
+	all, err := c.s.Authority.Overview(c.Context(), c.actor, c.PathValue("email"))
+	if err != nil {
+		return err
+	}
+	out := make([]api.AgentOverview, 0, len(all))
+	for _, a := range all {
+		row := api.AgentOverview{
+			Email: a.Agent.Email, DisplayName: a.Agent.Name, Active: a.Agent.Active && !a.Agent.Removed,
+			Standing: a.Standing, Recent: []api.RecentGrant{}, GrantCounts: a.Counts,
+		}
+		for _, g := range a.Recent {
+			recent := api.RecentGrant{Grant: c.s.grantView(g, true)}
+			for _, s := range a.Standing {
+				if s.ID == recent.Standing {
+					recent.StandingReason, recent.SafeCommand = s.Reason, s.Pattern.Class == grant.ClassSafe
+				}
+			}
+			row.Recent = append(row.Recent, recent)
+		}
+		out = append(out, row)
+	}
+	return c.ok(http.StatusOK, out)
 }
 
 func testStanding(c *call) error {

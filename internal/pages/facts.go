@@ -48,6 +48,9 @@ func factsOf(c Card) []factView {
 		fact("owner", st.Owner, c.Grant.Owner),
 		fact("audience", nil, r.Audience),
 	}
+	if r.Binding() != "" {
+		facts = append(facts, factView{Key: "binding", Word: "fact.binding.client"})
+	}
 	for i := range facts {
 		f := &facts[i]
 		switch {

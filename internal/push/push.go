@@ -22,7 +22,6 @@ import (
 	"sync"
 	"time"
 
-
 	webpush "github.com/SherClockHolmes/webpush-go"
 	"golang.org/x/time/rate"
 )

@@ -443,3 +443,20 @@ func CountPending(tx Tx, viewer string, since, now grant.Millis) (n int, err err
 		viewer, int64(now), int64(since)).Scan(&n)
 	return n, err
 }
+
+// CountGrants counts the newest grants of a requester, at most limit, by their
+// state at now.
+func CountGrants(tx Tx, requester string, limit int, now grant.Millis) (map[grant.Status]int64, error) {
+	type row struct {
+		status grant.Status
+		n      int64
+	}
+	rows, err := collect(tx, func(r Row, c *row) error { return r.Scan(&c.status, &c.n) }, `SELECT s, COUNT(*) FROM (
+		SELECT CASE WHEN status IN ('pending','approved') AND valid_until > 0 AND valid_until <= ?3 THEN 'expired' ELSE status END AS s
+		FROM grants WHERE requester = ?1 ORDER BY created DESC, id DESC LIMIT ?2) AS newest GROUP BY s`, requester, limit, int64(now))
+	out := make(map[grant.Status]int64, len(rows))
+	for _, c := range rows {
+		out[c.status] = c.n
+	}
+	return out, err
+}
