@@ -74,9 +74,52 @@ type Grant struct {
 	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse", "standing" or "yolo"
 	// Standing is the standing grant that decided in the person's name.
 	Standing string `json:"decided_by_standing_grant,omitempty"`
+	*Hints
 	// Policy is the auto-approval policy that did.
 	Policy  string `json:"decided_by_policy,omitempty"`
 	Binding string `json:"binding,omitempty"` // as in a receipt
+}
+
+// Hints stand beside a request that waits, for who may decide about it, in the answer
+// to GET /api/grants/{id}. They are derived from the authority's own reading.
+type Hints struct {
+	Similar     *SimilarGrants       `json:"similar_grants,omitempty"`
+	Suggestions []WideningSuggestion `json:"widening_suggestions,omitempty"`
+	Diagnostics []Diagnostic         `json:"pending_diagnostics,omitempty"`
+}
+
+// SimilarGrants are permissions for almost the same. Merged is what all of them name.
+// Widened is always empty: without what differs nothing would be left to name.
+type SimilarGrants struct {
+	Grants  []SimilarGrant `json:"similar_grants"`
+	Widened []detail.Wire  `json:"widened_details"`
+	Merged  []detail.Wire  `json:"merged_details"`
+}
+
+// SimilarGrant is one of them, and to which details of the request it is similar.
+type SimilarGrant struct {
+	Grant   Grant `json:"grant"`
+	Indices []int `json:"similar_detail_indices"`
+}
+
+// WideningSuggestion is a detail that could be chosen in the place of the Index-th one: for
+// widened_details of an approval, with one detail for each index. Scope is exact,
+// sibling-type, directory or subtree.
+type WideningSuggestion struct {
+	Index      int         `json:"index"`
+	Scope      string      `json:"scope"`
+	Label      string      `json:"label"`
+	Detail     detail.Wire `json:"detail"`
+	Permission string      `json:"permission"`
+}
+
+// Diagnostic says why nothing has answered the request yet. Source is risk, standing
+// or yolo.
+type Diagnostic struct {
+	Source  string         `json:"source"`
+	Reason  string         `json:"reason"`
+	Summary string         `json:"summary"`
+	Detail  map[string]any `json:"detail"`
 }
 
 // Standing is a pattern that a person has signed: GET /api/standing-grants
@@ -305,12 +348,20 @@ type Decide struct {
 	// Signature is an armoured SSHSIG, namespace vogt-decision-v1, whose
 	// message is the digest in lower-case hex, without newline.
 	Signature string `json:"signature,omitempty"`
+
+	// What is permitted beyond the request, as a standing grant: either Widened, a
+	// detail in the place of each of widening_suggestions, or what the grants in
+	// Extended name as well (ExtendMode merge), which end with it.
+	Widened    []detail.Wire `json:"widened_details,omitempty"`
+	ExtendMode string        `json:"extend_mode,omitempty"`
+	Extended   []string      `json:"extend_grant_ids,omitempty"`
 }
 
 // Decided answers approve.
 type Decided struct {
-	Grant    Grant  `json:"grant"`
-	AuthzJWT string `json:"authz_jwt,omitempty"` // only where the decider may also use it
+	Grant    Grant    `json:"grant"`
+	AuthzJWT string   `json:"authz_jwt,omitempty"`       // only where the decider may also use it
+	Standing []string `json:"standing_grants,omitempty"` // that were signed to widen it
 }
 
 // Token answers POST /api/grants/{id}/token (requester only).

@@ -375,29 +375,32 @@ func (t *txn) answerWaiting(owner string) error {
 		return err
 	}
 	for _, g := range waiting {
-		if g.As(t.now).Status != grant.Pending || g.Request.Connect != nil {
-			continue
-		}
-		p, err := store.PrincipalByEmail(t, g.Request.Requester)
-		if err != nil || !usable(p) || p.Paused || p.Generation != g.Requester.Generation {
-			continue
-		}
-		read, err := flow.Read(t.a.reader, g.Request)
-		if err != nil {
-			continue
-		}
-		verdict, err := t.judgeStanding(p, g, read, flow.Verdict{Outcome: flow.Ask})
-		if err != nil {
-			return err
-		}
-		if verdict.Outcome != flow.Allow || len(verdict.Standing) == 0 {
-			continue
-		}
-		if _, _, err := t.useStanding(g, nil, read, verdict); err != nil {
+		if err := t.answerByStanding(g); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// answerByStanding allows one request that waits, if patterns cover it.
+func (t *txn) answerByStanding(g grant.Grant) error {
+	if g.As(t.now).Status != grant.Pending || g.Request.Connect != nil {
+		return nil
+	}
+	p, err := store.PrincipalByEmail(t, g.Request.Requester)
+	if err != nil || !usable(p) || p.Paused || p.Generation != g.Requester.Generation {
+		return ignoreNotFound(err)
+	}
+	read, err := flow.Read(t.a.reader, g.Request)
+	if err != nil {
+		return nil // it stays with the person
+	}
+	verdict, err := t.judgeStanding(p, g, read, flow.Verdict{Outcome: flow.Ask})
+	if err != nil || verdict.Outcome != flow.Allow || len(verdict.Standing) == 0 {
+		return err
+	}
+	_, _, err = t.useStanding(g, nil, read, verdict)
+	return err
 }
 
 // TestStanding says what standing grants make of a request, without making one:

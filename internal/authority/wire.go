@@ -135,8 +135,11 @@ func (a *Authority) AddStandingByBearer(ctx context.Context, by Actor, w api.Sta
 	var out api.Standing
 	err = a.update(ctx, func(t *txn) error {
 		s, err := t.standingByBearer(by, p, t.now+life, shorten(w.Reason, maxReason))
+		if err != nil {
+			return err
+		}
 		out = a.standingView(s)
-		return err
+		return t.answerWaiting(by.Principal.Email)
 	})
 	return out, err
 }

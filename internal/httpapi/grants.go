@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/authority"
+	"vogt/internal/detail"
 	"vogt/internal/grant"
 	"vogt/internal/reading"
 	"vogt/internal/store"
@@ -247,15 +249,53 @@ func getGrant(c *call) error {
 			return err
 		}
 	}
+	view := c.s.grantView(g, party)
+	if view.Hints, err = c.hints(g); err != nil {
+		return err
+	}
 	if party {
-		tag := fmt.Sprintf(`W/"%d.%s"`, g.Version, g.Status)
+		tag, err := tagOf(g, view.Hints)
+		if err != nil {
+			return err
+		}
 		c.Header().Set("ETag", tag)
 		if c.Request.Header.Get("If-None-Match") == tag {
 			c.WriteHeader(http.StatusNotModified)
 			return nil
 		}
 	}
-	return c.ok(http.StatusOK, c.s.grantView(g, party))
+	return c.ok(http.StatusOK, view)
+}
+
+// tagOf changes with everything that is shown of a grant: hints follow other grants,
+// patterns and policies.
+func tagOf(g grant.Grant, hints *api.Hints) (string, error) {
+	tag := fmt.Sprintf("%d.%s", g.Version, g.Status)
+	if hints != nil {
+		b, err := json.Marshal(hints)
+		if err != nil {
+			return "", err
+		}
+		sum := sha256.Sum256(b)
+		tag += "." + base64.RawURLEncoding.EncodeToString(sum[:9])
+	}
+	return `W/"` + tag + `"`, nil
+}
+
+// hints are for who may decide about a request that waits, nil for anybody else.
+func (c *call) hints(g grant.Grant) (*api.Hints, error) {
+	h, err := c.s.Authority.Hints(c.Context(), c.actor, g)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	out := &api.Hints{Suggestions: h.Suggestions, Diagnostics: h.Diagnostics}
+	if len(h.Similar) > 0 {
+		out.Similar = &api.SimilarGrants{Widened: []detail.Wire{}, Merged: h.Merged}
+		for _, s := range h.Similar {
+			out.Similar.Grants = append(out.Similar.Grants, api.SimilarGrant{Grant: c.s.grantView(s.Grant, true), Indices: s.Indices})
+		}
+	}
+	return out, nil
 }
 
 // reach reads grant_type and expires_at as the caller was shown them.
@@ -296,6 +336,9 @@ func approve(c *call) error {
 	if err := c.body(&d); err != nil {
 		return err
 	}
+	if len(d.Widened)+len(d.Extended) > 0 || d.ExtendMode != "" {
+		return c.widen(c.PathValue("id"), d)
+	}
 	g, err := c.approve(c.PathValue("id"), d)
 	if err != nil {
 		return err
@@ -307,6 +350,24 @@ func approve(c *call) error {
 		}
 	}
 	return c.ok(http.StatusOK, out)
+}
+
+// widen permits more than what is asked, as the caller has chosen it.
+func (c *call) widen(id string, d api.Decide) error {
+	r := reach(d.GrantType, d.ExpiresAt)
+	switch {
+	case r.Type == "":
+		r.Type = grant.Once
+	case r.Type == grant.Timed && r.Until == 0 && d.Duration > 0:
+		r.Until = grant.At(c.s.Authority.Now()) + grant.Millis(d.Duration*1000)
+	}
+	g, made, err := c.s.Authority.ApproveWidened(c.Context(), c.actor, id, authority.Widen{
+		Details: d.Widened, Mode: d.ExtendMode, Old: d.Extended, Reach: r, Note: d.Note,
+	})
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, api.Decided{Grant: c.s.grantView(g, true), Standing: made})
 }
 
 // approve answers with what the caller named, and where it named nothing with
