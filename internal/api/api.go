@@ -33,7 +33,8 @@ const (
 	PathStanding     = "/api/standing-grants"
 	PathSafe         = "/api/safe-commands"
 	PathGroups       = "/api/agent-groups"
-	PathUsers        = "/api/users" // {email}/agents, {email}/yolo-policy
+	PathShapes       = "/api/shapes" // public: what the catalog knows
+	PathUsers        = "/api/users"  // {email}/agents, {email}/yolo-policy
 	PathAudit        = "/api/audit"
 	PathEvents       = "/api/events" // server-sent events
 	PathConnections  = "/api/connections"
@@ -393,6 +394,40 @@ type Verified struct {
 	Valid bool   `json:"valid"`
 	Grant *Grant `json:"grant,omitempty"` // id and status
 	Error string `json:"error,omitempty"`
+}
+
+// Shape is a program of the catalog: GET /api/shapes (a bare list) and
+// /api/shapes/{cli}. An entry of the catalog says more than the operations of a shape
+// could, so that none are listed; POST /api/shapes/resolve reads an argument list.
+type Shape struct {
+	CLI         string     `json:"cli_id"`
+	Executable  string     `json:"executable"`
+	Description string     `json:"description"`
+	Source      string     `json:"source"` // builtin or custom
+	Digest      string     `json:"digest"` // "sha256:" and hex, of the entry's text
+	Operations  []struct{} `json:"operations"`
+}
+
+// Resolve is the body of POST /api/shapes/resolve. Argv begins with the program.
+type Resolve struct {
+	CLI  string   `json:"cli_id,omitempty"`
+	Argv []string `json:"argv"`
+	Host string   `json:"target_host,omitempty"`
+}
+
+// Resolved is what the authority reads: Detail of the first program that would run,
+// Details of all.
+type Resolved struct {
+	CLI        string            `json:"cli_id"`
+	Operation  string            `json:"operation_id"`
+	Executable string            `json:"executable"`
+	Command    []string          `json:"commandArgv"`
+	Bindings   map[string]string `json:"bindings"`
+	Detail     detail.Wire       `json:"detail"`
+	Details    []detail.Wire     `json:"details"`
+	Context    grant.Context     `json:"executionContext"`
+	Permission string            `json:"permission"`
+	Synthetic  bool              `json:"synthetic"` // the catalog does not know what it does
 }
 
 // Outcome is the body of POST /api/grants/{id}/outcome, sent by the requester

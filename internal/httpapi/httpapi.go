@@ -20,6 +20,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -56,6 +57,7 @@ type server struct {
 	discovery                 []byte
 	calls                     *calls
 	bodies                    *bodies
+	shapes                    func() []api.Shape // read once, when somebody asks
 	rates                     *rates
 	mux                       *http.ServeMux
 	pagesMux                  *http.ServeMux      // what signed-in pages may call
@@ -86,6 +88,7 @@ func New(c Config) (http.Handler, error) {
 	if s.discovery, err = json.Marshal(discovery(cfg.Issuer)); err != nil {
 		return nil, err
 	}
+	s.shapes = sync.OnceValue(s.Authority.Shapes)
 	s.routes()
 	s.describing = s.document()
 	return s, nil

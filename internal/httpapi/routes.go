@@ -44,6 +44,7 @@ func (s *server) routes() {
 	s.accountRoutes()
 	s.pushRoutes()
 	s.oauthRoutes()
+	s.shapeRoutes()
 	s.pageRoutes()
 }
 
@@ -129,6 +130,12 @@ func (s *server) delegationRoutes() {
 	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation)
 	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation)
 	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation)
+}
+
+func (s *server) shapeRoutes() {
+	s.handle("GET "+api.PathShapes, s.listShapes)
+	s.handle("GET "+api.PathShapes+"/{cli}", getShape)
+	s.handle("POST "+api.PathShapes+"/resolve", resolveShape)
 }
 
 func (s *server) logRoutes() {

@@ -143,6 +143,9 @@ func New(c *catalog.Catalog) *Reader {
 // and clean.
 func (rd *Reader) Classify(path string) catalog.Class { return rd.catalog.Classify(path, "") }
 
+// Catalog is what the reader reads with.
+func (rd *Reader) Catalog() *catalog.Catalog { return rd.catalog }
+
 // Knows reports whether the reader's catalog knows a program by its base name.
 func (rd *Reader) Knows(program string) bool { return rd.catalog.Entry(program) != nil }
 
