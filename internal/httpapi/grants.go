@@ -386,6 +386,10 @@ func (c *call) approve(id string, d api.Decide) (grant.Grant, error) {
 			}
 		}
 	}
+	if d.Duration != 0 && d.GrantType != grant.Timed {
+		// Taken for something else it would permit longer than the caller meant.
+		return g, &authority.Error{Status: 400, Title: "Only a timed approval has a duration", Detail: "duration stands without grant_type timed."}
+	}
 	r := reach(d.GrantType, d.ExpiresAt)
 	if r.Type == grant.Timed && r.Until == 0 && d.Duration > 0 && d.Digest == nil {
 		r.Until = grant.At(c.s.Authority.Now()) + grant.Millis(d.Duration*1000)
