@@ -7,6 +7,7 @@
 package grant
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -169,6 +170,27 @@ type Decision struct {
 	Standing string `json:"standing,omitempty"`
 	// Policy is the auto-approval policy that did.
 	Policy string `json:"policy,omitempty"`
+	// For is whom By stood in for as a deputy, Deputy the appointment. Both are
+	// empty where By answered for themselves.
+	For    string `json:"for,omitempty"`
+	Deputy string `json:"deputy,omitempty"`
+}
+
+// Seat is the person whose answer this is: By, or whom By stood in for.
+func (d Decision) Seat() string {
+	if d.For != "" {
+		return d.For
+	}
+	return d.By
+}
+
+// Endorsement is the first of two persons' yes.
+type Endorsement struct {
+	Decision
+	Type       Type   `json:"type"`
+	Until      Millis `json:"until,omitempty"` // end of a timed permission
+	Record     int64  `json:"record"`          // of the log
+	Generation uint64 `json:"generation"`      // of By
 }
 
 // Grant is one request and what became of it.
@@ -193,7 +215,14 @@ type Grant struct {
 	LastUsed   Millis
 	Uses       int64
 	Joined     int64 // identical requests that joined this one
+	// Approvals is how many persons must allow it, Endorsed the first one's yes where
+	// that is two.
+	Approvals int64
+	Endorsed  *Endorsement
 }
+
+// TwoPersons reports whether one person's yes is not enough.
+func (g Grant) TwoPersons() bool { return g.Approvals > 1 }
 
 // Requester binds the grant to the key that asked.
 type Requester struct {
@@ -212,6 +241,9 @@ type Approve struct {
 	Until    Millis
 }
 
+// Endorse is the first yes to a grant that two persons must allow. It stays pending.
+type Endorse struct{ Endorsement Endorsement }
+
 // Deny is a person's no.
 type Deny struct{ Decision Decision }
 
@@ -228,6 +260,7 @@ type Consume struct{ At Millis }
 type Lapse struct{ At Millis }
 
 func (Approve) event() string { return "approve" }
+func (Endorse) event() string { return "endorse" }
 func (Deny) event() string    { return "deny" }
 func (Revoke) event() string  { return "revoke" }
 func (Consume) event() string { return "consume" }
@@ -271,8 +304,22 @@ func (g Grant) Apply(ev Event) (Grant, error) {
 		if (ev.Type == Always) != (ev.Until == 0) || ev.Until.Reached(ev.Decision.At) {
 			return g, fmt.Errorf("approve: a %s grant cannot end at %d", ev.Type, ev.Until)
 		}
+		if g.TwoPersons() {
+			if err := g.seconds(ev); err != nil {
+				return g, err
+			}
+		}
 		d := ev.Decision
 		next.Status, next.Type, next.ValidUntil, next.Decision = Approved, ev.Type, ev.Until, &d
+	case Endorse:
+		if s := g.As(ev.Endorsement.At).Status; s != Pending {
+			return refuse(s)
+		}
+		if !g.TwoPersons() || g.Endorsed != nil || !ev.Endorsement.Type.Valid() {
+			return g, errors.New("endorse: one person's yes is enough, or is there already")
+		}
+		e := ev.Endorsement
+		next.Endorsed = &e
 	case Deny:
 		if s := g.As(ev.Decision.At).Status; s != Pending {
 			return refuse(s)
@@ -304,8 +351,23 @@ func (g Grant) Apply(ev Event) (Grant, error) {
 	return next, nil
 }
 
+// ErrSecond tells that an approval is not that of a second person to what the first
+// one allowed.
+var ErrSecond = errors.New("approve: two different persons must allow the same")
+
+// seconds checks that an approval is the second person's yes to the statement that the
+// first one allowed: neither the same person again, nor somebody who stands in for them.
+func (g Grant) seconds(ev Approve) error {
+	first, d := g.Endorsed, ev.Decision
+	if first == nil || d.Standing != "" || d.Policy != "" || first.By == d.By || first.Seat() == d.Seat() || first.By == d.Seat() || first.Seat() == d.By ||
+		first.Type != ev.Type || first.Digest != d.Digest {
+		return ErrSecond
+	}
+	return nil
+}
+
 // Permits reports whether an execution may start under g at now. It is true
 // only for an approved grant of a valid type whose time has not run out.
 func (g Grant) Permits(now Millis) bool {
-	return g.As(now).Status == Approved && g.Type.Valid() && g.Decision != nil
+	return g.As(now).Status == Approved && g.Type.Valid() && g.Decision != nil && (!g.TwoPersons() || g.Endorsed != nil)
 }

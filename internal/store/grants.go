@@ -11,16 +11,16 @@ import (
 )
 
 const grantColumns = `id, version, epoch, nonce, status, type, requester, requester_key, generation, owner, approver,
-	identity, risk, request, created, valid_until, decision, revoked, revoked_by, last_used, uses, joined`
+	identity, risk, request, created, valid_until, decision, revoked, revoked_by, last_used, uses, joined, approvals, endorsed`
 
 func scanGrant(r Row, g *grant.Grant) error {
-	var request, decision, requester string
+	var request, decision, requester, endorsed string
 	var identity []byte
 	var risk int64
 	err := notFound(r.Scan(&g.ID, &g.Version, &g.Epoch, &g.Nonce, &g.Status, &g.Type, &requester,
 		&g.Requester.KeyID, &g.Requester.Generation, &g.Owner, &g.Approver,
 		&identity, &risk, &request, &g.Created, &g.ValidUntil, &decision,
-		&g.Revoked, &g.RevokedBy, &g.LastUsed, &g.Uses, &g.Joined))
+		&g.Revoked, &g.RevokedBy, &g.LastUsed, &g.Uses, &g.Joined, &g.Approvals, &endorsed))
 	if err != nil {
 		return err
 	}
@@ -33,6 +33,12 @@ func scanGrant(r Row, g *grant.Grant) error {
 	}
 	if g.Request.Requester != requester {
 		return fmt.Errorf("grant %s: stored request names another requester: %w", g.ID, ErrCorrupt)
+	}
+	if endorsed != "" {
+		g.Endorsed = new(grant.Endorsement)
+		if err := json.Unmarshal([]byte(endorsed), g.Endorsed); err != nil {
+			return fmt.Errorf("grant %s: stored endorsement: %v: %w", g.ID, err, ErrCorrupt)
+		}
 	}
 	if decision != "" {
 		g.Decision = new(grant.Decision)
@@ -66,11 +72,11 @@ func InsertDecided(tx Tx, g grant.Grant, reuseKey []byte, bytes int, record int6
 		return err
 	}
 	_, err = tx.Exec(`INSERT INTO grants (id, version, epoch, nonce, status, type, requester, requester_key, generation,
-		owner, approver, reuse_key, identity, risk, request, bytes, created, valid_until, decided, decision, record)
-		VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)`,
+		owner, approver, reuse_key, identity, risk, request, bytes, created, valid_until, decided, decision, record, approvals)
+		VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)`,
 		g.ID, g.Version, g.Epoch, g.Nonce, string(g.Status), string(g.Type), g.Request.Requester, g.Requester.KeyID,
 		g.Requester.Generation, g.Owner, g.Approver, reuseKey, g.Identity[:], int64(g.Risk), string(request), bytes,
-		int64(g.Created), int64(g.ValidUntil), decided, decision, record)
+		int64(g.Created), int64(g.ValidUntil), decided, decision, record, max(g.Approvals, 1))
 	return err
 }
 
@@ -95,11 +101,19 @@ func SwapGrant(tx Tx, next grant.Grant, record, fence int64) error {
 	if err != nil {
 		return err
 	}
-	return mustAffect(tx.Exec(`UPDATE grants SET version=?2, status=?3, type=?4, valid_until=?5, decided=?6, decision=?7,
+	endorsed := ""
+	if next.Endorsed != nil {
+		b, err := json.Marshal(next.Endorsed)
+		if err != nil {
+			return err
+		}
+		endorsed = string(b)
+	}
+	return mustAffect(tx.Exec(`UPDATE grants SET endorsed=?14, version=?2, status=?3, type=?4, valid_until=?5, decided=?6, decision=?7,
 		revoked=?8, revoked_by=?9, last_used=?10, uses=?11, record = CASE WHEN ?13 < 0 THEN record ELSE ?13 END
 		WHERE id=?1 AND version=?2-1 AND (SELECT fence FROM lease) = ?12`,
 		next.ID, next.Version, string(next.Status), string(next.Type), int64(next.ValidUntil), decided, decision,
-		int64(next.Revoked), next.RevokedBy, int64(next.LastUsed), next.Uses, fence, record))
+		int64(next.Revoked), next.RevokedBy, int64(next.LastUsed), next.Uses, fence, record, endorsed))
 }
 
 // DecisionRecord reads the index of the decision's log record, -1 for none.

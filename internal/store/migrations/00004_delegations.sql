@@ -58,10 +58,8 @@ CREATE TABLE deputy_answers (
 -- is awaited and afterwards.
 ALTER TABLE grants ADD COLUMN approvals INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE grants ADD COLUMN endorsed TEXT NOT NULL DEFAULT '';
-ALTER TABLE grants ADD COLUMN endorse_record INTEGER NOT NULL DEFAULT -1;
 
 -- +goose Down
-ALTER TABLE grants DROP COLUMN endorse_record;
 ALTER TABLE grants DROP COLUMN endorsed;
 ALTER TABLE grants DROP COLUMN approvals;
 DROP TABLE deputy_answers;
