@@ -70,6 +70,14 @@ type Grant struct {
 	Uses       int64          `json:"uses,omitempty"`
 	Joined     int64          `json:"joined,omitempty"` // identical requests that joined
 	ApproveURL string         `json:"approve_url,omitempty"`
+	// Approvals is how many persons must allow it, where one is not enough. First is who
+	// has, since when, and how far.
+	Approvals int64      `json:"approvals_needed,omitempty"`
+	First     string     `json:"first_approved_by,omitempty"`
+	FirstAt   int64      `json:"first_approved_at,omitempty"`
+	FirstType grant.Type `json:"first_grant_type,omitempty"`
+	FirstEnds int64      `json:"first_expires_at,omitempty"`
+	For       string     `json:"decided_for,omitempty"` // whom DecidedBy stood in for as a deputy
 	// Automatic is set on creation when an existing permission covered it.
 	Automatic bool   `json:"approved_automatically,omitempty"`
 	AutoKind  string `json:"auto_approval_kind,omitempty"` // "reuse", "standing" or "yolo"
@@ -452,6 +460,11 @@ type Receipt struct {
 	Record     int64               `json:"record"`             // index of the decision in the log
 	Checkpoint string              `json:"checkpoint"`         // signed note text
 	Proof      json.RawMessage     `json:"proof,omitempty"`    // inclusion proof; only from /receipt
+	// For is whom DecidedBy stood in for, Deputy the appointment; First the yes of the
+	// first of two persons.
+	For    string    `json:"decided_for,omitempty"`
+	Deputy string    `json:"decided_as_deputy,omitempty"`
+	First  *Approval `json:"first,omitempty"`
 	// Standing is the standing grant that decided, StandingRecord the index of
 	// its signature in the log.
 	Standing       string `json:"decided_by_standing_grant,omitempty"`
@@ -663,6 +676,7 @@ type Trust struct {
 	Login      *Login      `json:"login,omitempty"`
 	Standing   *Standing   `json:"standing,omitempty"`
 	Policy     *Policy     `json:"policy,omitempty"`
+	Deputy     *Deputy     `json:"deputy,omitempty"`
 	Delegation *Delegation `json:"delegation,omitempty"`
 	Link       string      `json:"link,omitempty"` // only in the answer to the call that confirmed
 }

@@ -32,6 +32,9 @@ type Actor struct {
 	TokenID   string
 	KeyID     string
 	Session   store.Session
+	// Deputies are the appointments by which a person may stand in for others, as they
+	// were when the actor was read.
+	Deputies []store.Deputy
 	// Proven is set by the pages after they verified that this very call was
 	// signed by the session's own key.
 	Proven bool
@@ -125,6 +128,9 @@ func (a *Authority) holder(ctx context.Context, claims token.Login) (Actor, erro
 	err := a.view(ctx, func(tx store.Tx) error {
 		t, p, active, err := store.TokenHolder(tx, claims.ID)
 		actor, ownerActive = Actor{Means: Bearer, Principal: p, TokenID: t.ID, KeyID: t.KeyID}, active
+		if err == nil {
+			actor.Deputies, err = deputiesFor(tx, p, a.now())
+		}
 		return ignoreNotFound(err)
 	})
 	if err != nil {
@@ -176,7 +182,8 @@ func (a *Authority) SessionActor(ctx context.Context, id string) (Actor, error) 
 			return ignoreNotFound(err)
 		}
 		actor = Actor{Means: Page, Principal: p, Session: s}
-		return nil
+		actor.Deputies, err = deputiesFor(tx, p, a.now())
+		return err
 	})
 	if err != nil {
 		return Actor{}, err
@@ -204,18 +211,42 @@ func AuthenticateManagement(bearer, token string) (Actor, bool) {
 	return Actor{Means: Management}, true
 }
 
-// party reports whether the actor may read everything about a grant.
-func (a Actor) party(g grant.Grant) bool {
+// party reports whether the actor may read everything about a grant. Who stands in
+// for somebody sees what waits, and what it has answered itself.
+func (a Actor) party(g grant.Grant, now grant.Millis) bool {
 	if a.Means == Management {
 		return true
 	}
-	return a.Known() && a.knew(g) && a.Principal.Email == g.Request.Requester || a.decides(g)
+	if a.Known() && a.knew(g) && a.Principal.Email == g.Request.Requester {
+		return true
+	}
+	seat, deputy, ok := a.decides(g, now)
+	if !ok || deputy == nil {
+		return ok && seat != ""
+	}
+	e := a.Principal.Email
+	return g.Status == grant.Pending || g.Decision != nil && g.Decision.By == e || g.Endorsed != nil && g.Endorsed.By == e
 }
 
-// decides reports whether the actor is the person who answers for g.
-func (a Actor) decides(g grant.Grant) bool {
+// decides reports whether the actor is a person who answers for g: whose answer it
+// is and, where that is somebody else's for whom the actor stands in, by which
+// appointment.
+func (a Actor) decides(g grant.Grant, now grant.Millis) (seat string, deputy *store.Deputy, ok bool) {
 	e := a.Principal.Email
-	return a.Person() && a.knew(g) && (e == g.Owner || e == g.Approver)
+	if a.Person() && a.knew(g) && (e == g.Owner || e == g.Approver) {
+		return e, nil, true
+	}
+	if d := a.standsIn(g, now); d != nil {
+		return d.Person, d, true
+	}
+	return "", nil, false
+}
+
+func deputiesFor(tx store.Tx, p store.Principal, now grant.Millis) ([]store.Deputy, error) {
+	if p.Kind != kindPerson {
+		return nil, nil
+	}
+	return store.DeputiesFor(tx, p.Email, p.Generation, int64(now))
 }
 
 // knew reports whether the actor had been enrolled when g was asked. Whoever

@@ -42,17 +42,22 @@ type Config struct {
 	// RequireSignature asks for a passkey or SSH signature from this risk
 	// upwards; Unrated means from Critical.
 	RequireSignature detail.Risk
-	PendingTTL       time.Duration
-	OnceTTL          time.Duration // from approval to use
-	LoginTTL         time.Duration
-	SessionTTL       time.Duration
-	KeyLife          time.Duration // of a signing key before it is rotated
-	Dormancy         time.Duration // of keys that did not come from the person
-	Admins           []string      // people who have the admin role by configuration
-	SelfRegistration bool          // whoever can be reached by mail may make an account
-	Limits           Limits
-	Clients          []ClientMetadata // public OAuth clients besides the built-in one
-	Allowed          []AllowedService // what domains' administrators allow besides the stored list
+	// SecondApprover asks for two different persons' yes from this risk upwards;
+	// Unrated means never. SecondApproverAgents are the agents for which it is asked at
+	// any risk.
+	SecondApprover       detail.Risk
+	SecondApproverAgents []string
+	PendingTTL           time.Duration
+	OnceTTL              time.Duration // from approval to use
+	LoginTTL             time.Duration
+	SessionTTL           time.Duration
+	KeyLife              time.Duration // of a signing key before it is rotated
+	Dormancy             time.Duration // of keys that did not come from the person
+	Admins               []string      // people who have the admin role by configuration
+	SelfRegistration     bool          // whoever can be reached by mail may make an account
+	Limits               Limits
+	Clients              []ClientMetadata // public OAuth clients besides the built-in one
+	Allowed              []AllowedService // what domains' administrators allow besides the stored list
 }
 
 // Limits bound what one agent can occupy. An owner's agents together may hold

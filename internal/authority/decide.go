@@ -3,6 +3,7 @@ package authority
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -219,7 +220,8 @@ func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer
 	if !party {
 		return g, errNoGrant(store.ErrNotFound)
 	}
-	if !by.decides(g) {
+	seat, mandate, ok := by.decides(g, a.now())
+	if !ok {
 		return g, a.refuse(ctx, by, g.ID, "approve", notYours(g))
 	}
 	if g.Status != grant.Pending {
@@ -233,6 +235,13 @@ func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer
 	if ans.Reach.Type != grant.Once && !lasting(g) {
 		return g, problem(403, "This can only be allowed once", "It is critical, a crossing, or from a client that does not bind its commands.", "Allow it once.").kind("forbidden")
 	}
+	if mandate != nil && !withinMandate(ans.Reach, mandate) {
+		return g, a.refuse(ctx, by, g.ID, "approve", problem(403, "A deputy allows this only for as long as the appointment lasts",
+			"It ends at "+mandate.Until.Time().UTC().Format("2006-01-02 15:04:05 UTC")+".", "Allow it once, or until then at most.").kind("forbidden"))
+	}
+	if err := a.oneTooFew(g, a.now()); err != nil {
+		return g, err
+	}
 	s := a.statementOf(g, ans.Reach)
 	digest := s.Digest()
 	if ans.Digest != nil || by.Means == Page || ans.Proof.given() {
@@ -244,7 +253,7 @@ func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer
 	if err != nil {
 		return g, a.refuse(ctx, by, g.ID, "approve", err)
 	}
-	if err := a.enough(g, p.strength); err != nil {
+	if err := a.enough(g, mandate, p.strength); err != nil {
 		return g, a.refuse(ctx, by, g.ID, "approve", err)
 	}
 	encoded, err := json.Marshal(s)
@@ -263,20 +272,57 @@ func (a *Authority) Approve(ctx context.Context, by Actor, id string, ans Answer
 		if s := t.a.statementOf(current, ans.Reach); s.Digest() != digest {
 			return checkedDigest(&digest, s.Digest())
 		}
+		d := grant.Decision{
+			By: by.Principal.Email, At: t.now, Strength: p.strength, Note: shorten(ans.Note, maxNote), Digest: digest, Evidence: p.evidence,
+		}
 		until := ans.Reach.Until
 		if ans.Reach.Type == grant.Once {
 			until = t.now + grant.Millis(a.cfg.OnceTTL.Milliseconds())
 		}
-		if next, err = current.Apply(grant.Approve{Type: ans.Reach.Type, Until: until, Decision: grant.Decision{
-			By: by.Principal.Email, At: t.now, Strength: p.strength, Note: shorten(ans.Note, maxNote), Digest: digest, Evidence: p.evidence,
-		}}); err != nil {
+		if mandate != nil {
+			m, err := t.deputyStill(mandate.ID, d.By, current)
+			if err != nil {
+				return err
+			}
+			d.For, d.Deputy, until = seat, m.ID, min(until, m.Until)
+		}
+		rec := decisionRecord{
+			Grant: id, By: d.By, For: d.For, Deputy: d.Deputy, Answer: "approved",
+			Strength: p.strength, Digest: digest, Statement: encoded, Evidence: p.evidence, Note: d.Note,
+		}
+		if current.TwoPersons() {
+			first, err := t.firstStill(current)
+			if err != nil {
+				return err
+			}
+			// The statement also names the signing key, which changes now and then: then what
+			// the first person signed is not what this one does, and begins anew.
+			if e := current.Endorsed; first == nil || e.Type == ans.Reach.Type && e.Until == ans.Reach.Until && e.Digest != digest {
+				current.Endorsed = nil
+				next, err = t.endorse(current, by, d, ans.Reach, rec)
+				return err
+			}
+			if first.until != 0 {
+				until = min(until, first.until)
+			}
+			rec.First, rec.FirstRecord = current.Endorsed.By, current.Endorsed.Record
+		}
+		if next, err = current.Apply(grant.Approve{Type: ans.Reach.Type, Until: until, Decision: d}); errors.Is(err, grant.ErrSecond) {
+			return notSecond(current, d)
+		} else if err != nil {
 			return errDecided(current.As(t.now))
 		}
-		return t.settle(next, decisionRecord{
-			Grant: id, By: by.Principal.Email, Answer: "approved", Type: next.Type, Until: next.ValidUntil,
-			Strength: p.strength, Digest: digest, Statement: encoded, Evidence: p.evidence, Note: next.Decision.Note,
-		})
+		if d.Deputy != "" {
+			if err := store.DeputyAnswered(t, d.Deputy, id); err != nil {
+				return err
+			}
+		}
+		rec.Type, rec.Until = next.Type, next.ValidUntil
+		return t.settle(next, rec)
 	})
+	if wrong := new(Error); errors.As(err, &wrong) && wrong.Kind == kindSecond {
+		return g, a.refuse(ctx, by, g.ID, "approve", err)
+	}
 	return next, err
 }
 
@@ -293,10 +339,11 @@ func (t *txn) settle(next grant.Grant, rec decisionRecord) error {
 }
 
 // enough compares the strength of an approval with what the grant needs.
-func (a *Authority) enough(g grant.Grant, s grant.Strength) error {
+func (a *Authority) enough(g grant.Grant, mandate *store.Deputy, s grant.Strength) error {
 	needs := a.Needs(g)
 	if s == grant.Bearer {
-		if needs == grant.Click && g.Risk.Within(a.cfg.Bearer) {
+		// The switch is for clients that know neither deputies nor second persons.
+		if mandate == nil && !g.TwoPersons() && needs == grant.Click && g.Risk.Within(a.cfg.Bearer) {
 			return nil
 		}
 		return problem(403, "A login alone permits nothing", "An approval needs the page's proof or a signature made for this very answer.",
@@ -357,7 +404,7 @@ func (a *Authority) Deny(ctx context.Context, by Actor, id, note string) (grant.
 	}
 	err := a.narrow(ctx, func(t *txn) error {
 		g, err := store.GrantByID(t, id)
-		if err != nil || !by.party(g) {
+		if err != nil || !by.party(g, t.now) {
 			return errNoGrant(orNotFound(err))
 		}
 		s := t.a.statementOf(g, Reach{Type: grant.Once})
@@ -366,6 +413,12 @@ func (a *Authority) Deny(ctx context.Context, by Actor, id, note string) (grant.
 			strength = grant.Click
 		}
 		d := grant.Decision{By: by.Name(), At: t.now, Strength: strength, Note: shorten(note, maxNote), Digest: s.Digest()}
+		if seat, mandate, ok := by.decides(g, t.now); ok && mandate != nil {
+			if _, err := t.deputyStill(mandate.ID, d.By, g); err != nil {
+				return err
+			}
+			d.For, d.Deputy = seat, mandate.ID
+		}
 		if next, err = g.Apply(grant.Deny{Decision: d}); err != nil {
 			return errDecided(g.As(t.now))
 		}
@@ -374,7 +427,7 @@ func (a *Authority) Deny(ctx context.Context, by Actor, id, note string) (grant.
 			return err
 		}
 		return t.settle(next, decisionRecord{
-			Grant: id, By: d.By, Answer: "denied", Strength: strength, Digest: d.Digest, Statement: encoded, Note: d.Note,
+			Grant: id, By: d.By, For: d.For, Deputy: d.Deputy, Answer: "denied", Strength: strength, Digest: d.Digest, Statement: encoded, Note: d.Note,
 		})
 	})
 	return next, err
@@ -396,7 +449,7 @@ func (a *Authority) Revoke(ctx context.Context, by Actor, id, why string) (grant
 	}
 	err := a.narrow(ctx, func(t *txn) error {
 		g, err := store.GrantByID(t, id)
-		if err != nil || !by.party(g) {
+		if err != nil || !by.party(g, a.now()) {
 			return errNoGrant(orNotFound(err))
 		}
 		if next, err = g.Apply(grant.Revoke{By: by.Name(), At: t.now}); err != nil {

@@ -88,6 +88,7 @@ func (a *Authority) Create(ctx context.Context, by Actor, req grant.Request) (Cr
 	if g.Nonce, err = a.randomHex(16); err != nil {
 		return Created{}, err
 	}
+	g.Approvals = a.approvals(g)
 	g.Identity = a.statementOf(g, Reach{}).Identity()
 	encoded, err := json.Marshal(req)
 	if err != nil {
@@ -129,6 +130,9 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 			g.Approver = g.Owner
 		}
 	}
+	if g.TwoPersons() && g.Approver == g.Owner {
+		return Created{}, errNoSecond(p.Email)
+	}
 	// A clock that was set back must not make a request older than those who
 	// answer it.
 	g.Created = max(g.Created, grant.Millis(p.Created))
@@ -156,7 +160,7 @@ func (t *txn) create(by Actor, g grant.Grant, read flow.Reading, size int) (Crea
 	if err != nil {
 		return Created{}, err
 	}
-	if verdict.Outcome == flow.Ask && read.Coverable() {
+	if verdict.Outcome == flow.Ask && read.Coverable() && !g.TwoPersons() {
 		if out, approved, err := t.byPolicy(p, g, key, read, size); approved || err != nil {
 			return out, err
 		}
@@ -404,6 +408,9 @@ func (a *Authority) statementOf(g grant.Grant, reach Reach) statement.Statement 
 	if req.Reason != "" {
 		s.Reason = &req.Reason
 	}
+	if g.TwoPersons() {
+		s.Limits = []string{fmt.Sprintf("approvals=%d", g.Approvals)}
+	}
 	if reach.Type == grant.Once {
 		one := uint64(1)
 		s.Uses = &one
@@ -427,7 +434,7 @@ func (a *Authority) Get(ctx context.Context, by Actor, id string) (g grant.Grant
 		g, err = store.GrantByID(tx, id)
 		return errNoGrant(err)
 	})
-	return g.As(a.now()), err == nil && by.party(g), err
+	return g.As(a.now()), err == nil && by.party(g, a.now()), err
 }
 
 // errNoGrant is said for grants that do not exist and for those that the
@@ -462,15 +469,16 @@ func (a *Authority) Wait(ctx context.Context, by Actor, id string, limit time.Du
 	defer leave()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for {
+	for over := false; ; {
 		select {
 		case <-sub.C:
 		case <-timer.C:
+			over = true
 		case <-ctx.Done():
 			return g, party, ctx.Err()
 		}
 		fresh, party, err := a.Get(ctx, by, id)
-		if err != nil || fresh.Status != grant.Pending || fresh.Version == g.Version {
+		if err != nil || fresh.Status != grant.Pending || over {
 			return fresh, party, err
 		}
 	}
@@ -491,7 +499,7 @@ func (a *Authority) Watch(by Actor) (*Subscription, error) {
 		e.Retry = 5
 		return nil, e
 	}
-	sub := a.hub.subscribe(by.party)
+	sub := a.hub.subscribe(func(g grant.Grant) bool { return by.party(g, a.now()) })
 	sub.leave = leave
 	return sub, nil
 }
@@ -515,7 +523,11 @@ func (a *Authority) List(ctx context.Context, by Actor, f store.Filter) ([]grant
 			}
 		}
 		var err error
-		out, err = store.ListGrants(tx, f)
+		if out, err = store.ListGrants(tx, f); err != nil || f.Status != grant.Pending {
+			return err
+		}
+		more, err := waitingFor(tx, by, f)
+		out = merged(f, out, more)
 		return err
 	})
 	for i := range out {

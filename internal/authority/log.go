@@ -26,6 +26,8 @@ const (
 	recordJoin     = "join"
 	recordDecision = "decision"
 	recordRevoke   = "revoke"
+	// The first of two persons' yes.
+	recordEndorse  = "endorsement"
 	recordIntent   = "intent"
 	recordOutcome  = "outcome"
 	recordBox      = "connections"
@@ -71,18 +73,22 @@ type boxRecord struct {
 }
 
 type decisionRecord struct {
-	Grant     string           `json:"grant"`
-	By        string           `json:"by"`
-	Answer    string           `json:"answer"` // approved or denied
-	Type      grant.Type       `json:"type,omitempty"`
-	Until     grant.Millis     `json:"until,omitempty"`
-	Strength  grant.Strength   `json:"strength"`
-	Digest    statement.Digest `json:"digest"`
-	Statement json.RawMessage  `json:"statement"`
-	Evidence  json.RawMessage  `json:"evidence,omitempty"`
-	Note      string           `json:"note,omitempty"`
-	Standing  []string         `json:"standing,omitempty"` // the standing grants that decided in the person's name
-	Policy    string           `json:"policy,omitempty"`   // the policy that did
+	Grant       string           `json:"grant"`
+	By          string           `json:"by"`
+	Answer      string           `json:"answer"` // approved or denied
+	Type        grant.Type       `json:"type,omitempty"`
+	Until       grant.Millis     `json:"until,omitempty"`
+	Strength    grant.Strength   `json:"strength"`
+	Digest      statement.Digest `json:"digest"`
+	Statement   json.RawMessage  `json:"statement"`
+	Evidence    json.RawMessage  `json:"evidence,omitempty"`
+	Note        string           `json:"note,omitempty"`
+	Standing    []string         `json:"standing,omitempty"`     // the standing grants that decided in the person's name
+	Policy      string           `json:"policy,omitempty"`       // the policy that did
+	For         string           `json:"for,omitempty"`          // whom By stood in for
+	Deputy      string           `json:"deputy,omitempty"`       // the appointment
+	First       string           `json:"first,omitempty"`        // who was the first of two
+	FirstRecord int64            `json:"first_record,omitempty"` // of the first one's yes
 }
 
 type intentRecord struct {
@@ -376,6 +382,9 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 		if _, err := store.ExpireDelegations(t, ""); err != nil {
 			return err
 		}
+		if err := store.EndAllDeputies(t, "epoch", int64(t.now)); err != nil {
+			return err
+		}
 	}
 	// Families and codes carry the epoch that they were given in.
 	_, err = store.DeleteAllTokens(t)
@@ -597,7 +606,7 @@ func (a *Authority) Receipt(ctx context.Context, by Actor, id string) (*api.Rece
 	var index int64
 	err := a.view(ctx, func(tx store.Tx) error {
 		g, err := store.GrantByID(tx, id)
-		if err != nil || !by.party(g) {
+		if err != nil || !by.party(g, a.now()) {
 			return errNoGrant(orNotFound(err))
 		}
 		if g.Decision == nil {
@@ -645,6 +654,12 @@ func receiptWith(tx store.Tx, g grant.Grant, index int64, s statement.Statement)
 	r := &api.Receipt{
 		GrantID: g.ID, Statement: s, Digest: d.Digest, DecidedBy: d.By, DecidedAt: d.At.Seconds(),
 		Strength: d.Strength, Evidence: d.Evidence, Record: index, Standing: d.Standing,
+		For: d.For, Deputy: d.Deputy,
+	}
+	if e := g.Endorsed; e != nil && g.Status != grant.Denied {
+		r.First = &api.Approval{
+			DecidedBy: e.By, DecidedAt: e.At.Seconds(), Strength: e.Strength, Evidence: e.Evidence, Record: e.Record, For: e.For, Deputy: e.Deputy,
+		}
 	}
 	if d.Standing != "" {
 		var err error

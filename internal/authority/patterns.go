@@ -178,7 +178,8 @@ func (who *asker) candidates(o *ownerPatterns, among []*grant.Standing) (out []*
 
 // judgeStanding says what becomes of a request that nobody has answered before.
 func (t *txn) judgeStanding(p store.Principal, g grant.Grant, read flow.Reading, asked flow.Verdict) (flow.Verdict, error) {
-	if asked.Outcome != flow.Ask || !read.Coverable() {
+	// A pattern is one person's word.
+	if asked.Outcome != flow.Ask || !read.Coverable() || g.TwoPersons() {
 		return asked, nil
 	}
 	who, ok, err := askerOf(t, p, read, g.Request)

@@ -640,6 +640,9 @@ func (t *txn) cutOff(by Actor, email, operation string) error {
 	if err := t.endDelegationsOf(by.Name(), email); err != nil {
 		return err
 	}
+	if err := t.endDeputiesOf(by.Name(), email); err != nil {
+		return err
+	}
 	_, err = t.record(recordTrust, "", email, trustRecord{Operation: operation, By: by.Name(), Subject: email})
 	return err
 }

@@ -476,7 +476,7 @@ func (a *Authority) Covered(ctx context.Context, by Actor, id string) (out []str
 	err = a.view(ctx, func(tx store.Tx) error {
 		out = nil
 		g, err := store.GrantByID(tx, id)
-		if err != nil || !by.party(g) {
+		if err != nil || !by.party(g, a.now()) {
 			return errNoGrant(orNotFound(err))
 		}
 		p, err := store.PrincipalByEmail(tx, g.Request.Requester)

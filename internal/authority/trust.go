@@ -66,6 +66,8 @@ func trustParams(operation string) ([]string, bool) {
 		return []string{"id"}, true
 	case api.TrustPolicySet:
 		return []string{"policy", "days?"}, true
+	case api.TrustDeputyAdd:
+		return []string{"deputy", "agents", "max_risk", "from?", "until", "reason?"}, true
 	case api.TrustDelegationAdd:
 		return []string{"delegate", "audience", "scopes?", "grant_type?", "duration?", "expires_at?"}, true
 	}
@@ -138,6 +140,11 @@ func checkTrust(req api.TrustRequest) error {
 	}
 	if req.Operation == api.TrustStandingAdd {
 		if err := standingParams(req.Params); err != nil {
+			return err
+		}
+	}
+	if req.Operation == api.TrustDeputyAdd {
+		if err := deputyParams(req.Params); err != nil {
 			return err
 		}
 	}
@@ -262,10 +269,11 @@ type trustResult struct {
 	Standing   *api.Standing   `json:"standing,omitempty"`
 	Policy     *api.Policy     `json:"policy,omitempty"`
 	Delegation *api.Delegation `json:"delegation,omitempty"`
+	Deputy     *api.Deputy     `json:"deputy,omitempty"`
 	// Link is for whoever confirmed and is stored nowhere: an asker who talked
 	// somebody into confirming would get into the account with it.
 	Link string `json:"-"`
-	// made are the standing grants that the change made.
+	// made are the standing grants and the like that the change made.
 	made []string
 }
 
@@ -305,7 +313,7 @@ func (a *Authority) Trust(ctx context.Context, by Actor, id, secret string) (out
 		}
 		return store.TakeTrustResult(t, id)
 	})
-	out.Enrolled, out.Login, out.Standing, out.Policy, out.Delegation = result.Enrolled, result.Login, result.Standing, result.Policy, result.Delegation
+	out.Enrolled, out.Login, out.Standing, out.Policy, out.Delegation, out.Deputy = result.Enrolled, result.Login, result.Standing, result.Policy, result.Delegation, result.Deputy
 	return out, err
 }
 
@@ -487,6 +495,12 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		}
 		if s.Pattern.Agent != "*" && !strings.HasPrefix(s.Pattern.Agent, grant.GroupPrefix) {
 			subject = s.Pattern.Agent
+		}
+	case api.TrustDeputyAdd:
+		var d store.Deputy
+		if d, err = t.addDeputy(person, params, strength); err == nil {
+			view := t.a.deputyView(d)
+			result.Deputy, result.made, subject = &view, []string{d.ID}, d.Deputy
 		}
 	case api.TrustDelegationAdd:
 		var d store.Delegation

@@ -24,7 +24,7 @@ const grantTokenLife = 5 * time.Minute
 func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, grant.Grant, error) {
 	var g grant.Grant
 	err := a.view(ctx, func(tx store.Tx) (err error) {
-		if g, err = store.GrantByID(tx, id); err != nil || !by.party(g) {
+		if g, err = store.GrantByID(tx, id); err != nil || !by.party(g, a.now()) {
 			return errNoGrant(orNotFound(err))
 		}
 		if by.Principal.Email != g.Request.Requester {
@@ -35,6 +35,9 @@ func (a *Authority) Token(ctx context.Context, by Actor, id string) (string, gra
 			return err
 		}
 		if err := usableBy(u, g); err != nil {
+			return err
+		}
+		if err := a.oneTooFew(g, a.now()); err != nil {
 			return err
 		}
 		if err := standingStill(u, g, a.now()); err != nil {
@@ -201,6 +204,9 @@ func (a *Authority) consume(ctx context.Context, id, random string, claims token
 		if err := usableBy(u, g); err != nil {
 			return err
 		}
+		if err := a.oneTooFew(g, t.now); err != nil {
+			return err
+		}
 		if err := standingStill(u, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
@@ -323,7 +329,7 @@ func (a *Authority) Outcome(ctx context.Context, by Actor, id string, o api.Outc
 	}
 	return a.update(ctx, func(t *txn) error {
 		g, err := store.GrantByID(t, id)
-		if err != nil || !by.party(g) || g.Request.Requester != by.Principal.Email {
+		if err != nil || !by.party(g, a.now()) || g.Request.Requester != by.Principal.Email {
 			return errNoGrant(orNotFound(err))
 		}
 		if err := t.endUse(o.Use, id); err != nil {

@@ -21,6 +21,10 @@ type Card struct {
 	Decider   store.Principal // zero while pending
 	Revoker   store.Principal
 	Outcome   *RunReport // of the last execution
+	// Mandate is the appointment under which the reader would answer, nil for whoever
+	// answers for themselves.
+	Mandate *store.Deputy
+	First   store.Principal // who was the first of two to allow it
 }
 
 // RunReport is how an execution ended, as the agent's machine reported it.
@@ -37,7 +41,7 @@ func (a *Authority) Card(ctx context.Context, by Actor, id string) (Card, error)
 	var c Card
 	err := a.view(ctx, func(tx store.Tx) error {
 		g, err := store.GrantByID(tx, id)
-		if err != nil || !by.party(g) {
+		if err != nil || !by.party(g, a.now()) {
 			return errNoGrant(orNotFound(err))
 		}
 		c = Card{Grant: g.As(a.now()), Statement: a.statementOf(g, Reach{Type: grant.Once})}
@@ -53,6 +57,12 @@ func (a *Authority) Card(ctx context.Context, by Actor, id string) (Card, error)
 				return err
 			}
 			if c.Decider, err = named(tx, g.Decision.By); err != nil {
+				return err
+			}
+		}
+		_, c.Mandate, _ = by.decides(g, a.now())
+		if g.Endorsed != nil {
+			if c.First, err = named(tx, g.Endorsed.By); err != nil {
 				return err
 			}
 		}
@@ -91,11 +101,27 @@ func lastRun(tx store.Tx, id string) (*RunReport, error) {
 
 // Reaches are the answers that the page offers for g, narrowest first: once
 // always offered, longer ones only where they are allowed at all.
-func (a *Authority) Reaches(g grant.Grant) []Reach {
+//
+// The second of two persons is offered what the first one allowed, and a deputy
+// nothing that outlasts the appointment.
+func (a *Authority) Reaches(g grant.Grant, mandate *store.Deputy) []Reach {
+	if e := g.Endorsed; e != nil && g.Status == grant.Pending {
+		return []Reach{{Type: e.Type, Until: e.Until}}
+	}
 	reaches := []Reach{{Type: grant.Once}}
 	if !lasting(g) {
 		return reaches
 	}
+	for _, r := range a.longer(g) {
+		if mandate == nil || withinMandate(r, mandate) {
+			reaches = append(reaches, r)
+		}
+	}
+	return reaches
+}
+
+// longer are the answers for more than one execution.
+func (a *Authority) longer(g grant.Grant) (reaches []Reach) {
 	// Whole minutes, so that a page that is drawn again offers the same end.
 	const minute = 60_000
 	now := a.now() / minute * minute
@@ -127,10 +153,15 @@ func (a *Authority) Inbox(ctx context.Context, by Actor, limit int) (rows []Card
 			Viewer: by.Principal.Email, Since: grant.Millis(by.Principal.Created), Status: grant.Pending,
 			Limit: limit, OldFirst: true, Now: a.now(),
 		}
-		waiting, err := store.ListGrants(tx, f)
+		own, err := store.ListGrants(tx, f)
 		if err != nil {
 			return err
 		}
+		others, err := waitingFor(tx, by, f)
+		if err != nil {
+			return err
+		}
+		waiting := merged(f, own, others)
 		for _, g := range waiting {
 			agent, err := store.PrincipalByEmail(tx, g.Request.Requester)
 			if err != nil {
@@ -141,6 +172,7 @@ func (a *Authority) Inbox(ctx context.Context, by Actor, limit int) (rows []Card
 		total = len(rows)
 		if total == limit {
 			total, err = store.CountPending(tx, f.Viewer, f.Since, f.Now)
+			total += len(others)
 		}
 		return err
 	})

@@ -123,3 +123,18 @@ func (c *call) delegationAsGrant(none error) error {
 	}
 	return c.ok(http.StatusOK, api.Grant{ID: id, Status: status})
 }
+
+func listDeputies(c *call) error {
+	all, err := c.s.Authority.Deputies(c.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, all)
+}
+
+func endDeputy(c *call) error {
+	if err := c.s.Authority.EndDeputy(c.Context(), c.actor, c.PathValue("id")); err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, map[string]bool{"ok": true})
+}

@@ -39,7 +39,14 @@ func (s *server) grantView(g grant.Grant, party bool) api.Grant {
 	if g.Request.Connect != nil {
 		out.Type = "connect"
 	}
+	if g.TwoPersons() {
+		out.Approvals = g.Approvals
+	}
+	if e := g.Endorsed; e != nil {
+		out.First, out.FirstAt, out.FirstType, out.FirstEnds = e.By, e.At.Seconds(), e.Type, e.Until.Seconds()
+	}
 	if d := g.Decision; d != nil {
+		out.For = d.For
 		out.DecidedAt, out.DecidedBy, out.Note, out.Strength = d.At.Seconds(), d.By, d.Note, d.Strength
 		out.Digest, out.Standing = d.Digest.String(), d.Standing
 		if d.Standing != "" {
@@ -344,7 +351,7 @@ func approve(c *call) error {
 		return err
 	}
 	out := api.Decided{Grant: c.s.grantView(g, true)}
-	if g.Request.Requester == c.actor.Principal.Email {
+	if g.Request.Requester == c.actor.Principal.Email && g.Status == grant.Approved {
 		if out.AuthzJWT, _, err = c.s.Authority.Token(c.Context(), c.actor, g.ID); err != nil {
 			return err
 		}

@@ -125,6 +125,8 @@ func (s *server) delegationRoutes() {
 	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy)
 	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy)
 	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy)
+	s.signedIn("GET "+api.PathDeputies, listDeputies)
+	s.signedIn("DELETE "+api.PathDeputies+"/{id}", endDeputy)
 	s.signedIn("GET "+api.PathDelegations, listDelegations)
 	s.signedIn("POST "+api.PathDelegations, createDelegation)
 	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation)
