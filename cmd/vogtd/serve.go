@@ -306,6 +306,7 @@ func authorityConfig(cfg config.Daemon, issuer, origin string) authority.Config 
 		c.Admins = append(c.Admins, strings.ToLower(admin))
 	}
 	c.SelfRegistration = cfg.Mail.Registration
+	c.SecondApprover, c.SecondApproverAgents = riskOf(cfg.SecondApprover), cfg.SecondApproverAgents
 	c.PendingTTL, c.OnceTTL = cfg.PendingTTL, cfg.ApprovedTTL
 	c.Limits = authority.Limits{
 		Pending: int64(cfg.Limits.PendingPerAgent), Bytes: int64(cfg.Limits.StoredPerAgent),

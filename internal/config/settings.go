@@ -33,6 +33,12 @@ type Daemon struct {
 	// risk up: "medium", "high", "critical", or "all"; empty for what the
 	// authority demands anyway.
 	RequireSignature string `toml:"require_signature"`
+	// SecondApprover demands that two different persons allow what is of this risk or
+	// more: "low", "medium", "high" or "critical"; empty for one always.
+	SecondApprover string `toml:"second_approver"`
+	// SecondApproverAgents are the addresses of agents for which two must allow
+	// whatever they ask for.
+	SecondApproverAgents []string `toml:"second_approver_agents"`
 	// PendingTTL is how long a request waits for a person.
 	PendingTTL time.Duration `toml:"pending_ttl"`
 	// ApprovedTTL is how long an approved once-grant waits to be used.
@@ -204,6 +210,12 @@ func (d Daemon) Validate() error {
 	}
 	p.oneOf("bearer_decisions", d.BearerDecisions, "none", "medium", "high")
 	p.oneOf("require_signature", d.RequireSignature, "", "medium", "high", "critical", "all")
+	p.oneOf("second_approver", d.SecondApprover, "", "low", "medium", "high", "critical")
+	for _, agent := range d.SecondApproverAgents {
+		if name, host, ok := strings.Cut(agent, "@"); !ok || name == "" || host == "" || strings.ContainsAny(agent, " *,") || agent != strings.ToLower(agent) {
+			p.add("second_approver_agents", "%q is not the address of an agent in lower case, as vogt agent list shows it", agent)
+		}
+	}
 	p.duration("pending_ttl", d.PendingTTL, time.Minute, 30*24*time.Hour)
 	p.duration("approved_ttl", d.ApprovedTTL, time.Second, 24*time.Hour)
 
