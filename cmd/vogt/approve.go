@@ -85,6 +85,11 @@ func (e *env) approve(ctx context.Context, id string, reach client.Reach, note, 
 		e.labels(g, string(g.Status))
 		return withCode(exitUndecided, nil)
 	}
+	if g.First != "" && !reachSaid(reach) {
+		// The second of two persons allows what the first one did.
+		reach = client.Reach{Type: g.FirstType, End: g.FirstEnds}
+		e.say(messages.AsTheFirst, terminal.Visible(g.First), string(reach.Type))
+	}
 	offer, err := c.Offer(ctx, g, reach)
 	if err != nil {
 		return err
@@ -100,8 +105,14 @@ func (e *env) approve(ctx context.Context, id string, reach client.Reach, note, 
 	if err != nil {
 		return e.keyRefused(ctx, c, err, signer)
 	}
+	if decided.Status == grant.Pending {
+		return e.print(decided, line(e.text(messages.FirstOfTwo, terminal.Visible(decided.ID), string(reach.Type))))
+	}
 	return e.print(decided, line(e.text(messages.Approved, terminal.Visible(decided.ID), string(reach.Type))))
 }
+
+// reachSaid reports whether a reach other than the usual was asked for.
+func reachSaid(r client.Reach) bool { return r.Type != grant.Once }
 
 // keyRefused says it when an answer was refused because its key is not one of
 // the person's: the authority's own words are for programs.

@@ -68,6 +68,10 @@ func (e *env) showProof(w io.Writer, p client.Proof) error {
 	s.argv("Command", r.Statement.Argv)
 	s.fact("Answer", p.Answer)
 	s.fact("By", r.DecidedBy)
+	s.some("For", r.For)
+	if f := r.First; f != nil {
+		s.fact("First", f.DecidedBy+", "+moment(f.DecidedAt)+" ("+string(f.Strength)+")")
+	}
 	s.some("Decided", moment(r.DecidedAt))
 	s.fact("Strength", string(r.Strength))
 	s.some("Permission", r.Statement.GrantType)

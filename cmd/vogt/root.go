@@ -45,7 +45,7 @@ receipt, audit tail and show. What only a person may do does not heed it.`,
 	root.PersistentFlags().StringVar(&e.agent, "agent", "", "act as the agent `NAME` of this user instead of the default identity")
 	root.AddCommand(
 		newUpCommand(e), newDownCommand(e), newDoctorCommand(e), newDemoCommand(e),
-		newRunCommand(e), newConfineCommand(e), newProxyCommand(e), newReadCommand(e), newGrantCommand(e), newStandingCommand(e), newSafeCommand(e), newPolicyCommand(e), newDelegationCommand(e), newCatalogCommand(e),
+		newRunCommand(e), newConfineCommand(e), newProxyCommand(e), newReadCommand(e), newGrantCommand(e), newStandingCommand(e), newSafeCommand(e), newPolicyCommand(e), newDelegationCommand(e), newDeputyCommand(e), newCatalogCommand(e),
 		newLoginCommand(e), newLogoutCommand(e), newWhoamiCommand(e),
 		newAgentCommand(e), newKeyCommand(e), newPanicCommand(e), newResumeCommand(e),
 		newAuditCommand(e), newNotifyCommand(e), newNotifyRunCommand(e),

@@ -124,8 +124,15 @@ func (e *env) showAnswer(s *sheet, g api.Grant) error {
 	if g.Joined > 0 {
 		s.fact("Repeated", strconv.FormatInt(g.Joined, 10))
 	}
+	if g.Approvals > 1 {
+		s.fact("Persons", strconv.FormatInt(g.Approvals, 10)+" must allow it")
+	}
+	if g.First != "" {
+		s.fact("First", g.First+", "+string(g.FirstType)+", "+moment(g.FirstAt))
+	}
 	s.some("Decided", moment(g.DecidedAt))
 	s.some("By", g.DecidedBy)
+	s.some("For", g.For)
 	s.some("Strength", string(g.Strength))
 	s.some("Note", g.Note)
 	s.some("Until", moment(g.ValidUntil))

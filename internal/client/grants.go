@@ -207,6 +207,7 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 		{"standard input", equal(s.Stdin, context.Stdin)},
 		{"confinement", equal(s.Confinement, context.Confinement)},
 		{"network", equal(s.NetworkMode, context.NetworkMode)},
+		{"number of persons", slices.Equal(s.Limits, limitsOf(g))},
 		{"connection", req.Connect == nil || s.Argv == nil && s.NetworkMode != nil && *s.NetworkMode == req.Connect.Network().Mode()},
 	} {
 		if !part.fits {
@@ -214,6 +215,14 @@ func (c *Client) misstated(offer api.Offer, g api.Grant, reach Reach) string {
 		}
 	}
 	return ""
+}
+
+// limitsOf is how a statement says how many persons must allow a grant.
+func limitsOf(g api.Grant) []string {
+	if g.Approvals < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("approvals=%d", g.Approvals)}
 }
 
 func equal[T comparable](a, b *T) bool {
@@ -246,12 +255,13 @@ func equalFiles(a, b []statement.File) bool {
 	return slices.EqualFunc(a, b, func(a, b statement.File) bool { return equalFile(&a, &b) })
 }
 
-// Approve sends a person's yes, with the signature that it needs.
+// Approve sends a person's yes, with the signature that it needs. Where two persons
+// must say it, the grant may still be pending afterwards, and names the first.
 func (c *Client) Approve(ctx context.Context, id string, d api.Decide) (api.Grant, error) {
 	var decided api.Decided
 	err := c.do(ctx, call{method: http.MethodPost, path: api.PathGrants + "/" + escape(id) + "/approve", body: d, answer: &decided})
-	if err == nil {
-		err = c.mustBe(decided.Grant, id, grant.Approved)
+	if g := decided.Grant; err == nil && (g.Status != grant.Pending || g.Approvals < 2 || g.First != c.login.Email) {
+		err = c.mustBe(g, id, grant.Approved)
 	}
 	return decided.Grant, err
 }

@@ -86,7 +86,56 @@ func (c *Client) VerifyReceipt(ctx context.Context, id string) (Proof, error) {
 	if err := p.recorded(rec); err != nil {
 		return p, err
 	}
+	if err := c.verifyFirst(ctx, &p); err != nil {
+		return p, err
+	}
 	return p, c.verifyEvidence(ctx, &p)
+}
+
+// verifyFirst verifies the yes of the first of two persons, where the statement says
+// that two must allow it.
+func (c *Client) verifyFirst(ctx context.Context, p *Proof) error {
+	r := p.Receipt
+	if d := r.Deputy; d != "" || r.For != "" {
+		p.Trusted = append(p.Trusted, "that "+r.DecidedBy+" stood in for "+r.For+" as a deputy ("+d+") is the authority's word")
+	}
+	two := slices.Contains(r.Statement.Limits, "approvals=2")
+	switch {
+	case p.Answer != "approved" || !two && r.First == nil:
+		return nil
+	case !two || r.First == nil:
+		return misfit("first approval", "the statement and the receipt differ in how many persons must allow it")
+	case r.First.DecidedBy == r.DecidedBy:
+		return misfit("first approval", "both persons are %.200q", r.DecidedBy)
+	}
+	f := *r.First
+	if f.For != "" {
+		p.Trusted = append(p.Trusted, "that "+f.DecidedBy+" stood in for "+f.For+" as a deputy ("+f.Deputy+") is the authority's word")
+	}
+	after := f.Record - 1
+	page, err := c.Records(ctx, LogQuery{After: &after, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(page.Records) != 1 || page.Records[0].Index != f.Record {
+		return misfit("first approval", "the authority does not show record %d", f.Record)
+	}
+	var was decisionRecord
+	if err := json.Unmarshal(page.Records[0].Body, &was); err != nil || page.Records[0].Type != "endorsement" {
+		return misfit("first approval", "record %d is none", f.Record)
+	}
+	if was.Grant != r.GrantID || was.By != f.DecidedBy || was.Strength != f.Strength || was.Digest != r.Digest || !sameJSON(was.Evidence, f.Evidence) {
+		return misfit("first approval", "record %d is of another grant, person, strength, statement or evidence", f.Record)
+	}
+	first := Proof{Receipt: api.Receipt{Statement: r.Statement, Digest: r.Digest, DecidedBy: f.DecidedBy, Strength: f.Strength, Evidence: f.Evidence}, Answer: "approved"}
+	if err := c.verifyEvidence(ctx, &first); err != nil {
+		return err
+	}
+	p.Verified = append(p.Verified, fmt.Sprintf("the first of two persons, %s, allowed the same statement in record %d:", f.DecidedBy, f.Record))
+	p.Verified = append(p.Verified, first.Verified...)
+	p.Trusted = append(p.Trusted, first.Trusted...)
+	p.Trusted = append(p.Trusted, fmt.Sprintf("that record %d is in the log is the authority's word; vogt audit verify checks it", f.Record))
+	return nil
 }
 
 // includedRecord fetches the record of the decision and verifies that the log

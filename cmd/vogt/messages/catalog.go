@@ -210,6 +210,12 @@ const (
 	DelegationRevoked // id
 	DelegationValid   // id
 	DelegationInvalid // id
+	DeputyNeeds
+	NoDeputies
+	NoSuchDeputy // id
+	DeputyEnded  // id
+	FirstOfTwo   // grant, type
+	AsTheFirst   // person, type
 
 	// Uses, and boxes that were ended.
 	StandingUsed // standing grant, person
@@ -497,6 +503,12 @@ var catalog = [keys][2]string{
 	DelegationRevoked:    {"%s is revoked", "%s ist zurückgenommen"},
 	DelegationValid:      {"%s may be used", "%s darf benutzt werden"},
 	DelegationInvalid:    {"%s may not be used like this", "%s darf so nicht benutzt werden"},
+	DeputyNeeds:          {"--until is missing: a deputy is one for a time", "--until fehlt: eine Vertretung gilt für eine Zeit"},
+	NoDeputies:           {"no deputies", "keine Vertretungen"},
+	NoSuchDeputy:         {"you have no deputy %s; see: vogt deputy list --all", "du hast keine Vertretung %s; siehe: vogt deputy list --all"},
+	DeputyEnded:          {"%s is ended, and what was allowed under it and nobody has used", "%s ist beendet, und was darunter erlaubt wurde und noch niemand benutzt hat"},
+	FirstOfTwo:           {"%s: your yes (%s) is on record; a second person must allow the same", "%s: dein Ja (%s) ist aufgezeichnet; eine zweite Person muss dasselbe erlauben"},
+	AsTheFirst:           {"%s allowed this first (%s); you are asked for the same", "%s hat es zuerst erlaubt (%s); du wirst um dasselbe gefragt"},
 	NoStanding:           {"no standing grants", "keine Dauergenehmigungen"},
 	NoneOfStanding:       {"none of your %d standing grants is such a one; all of them: vogt standing list --all", "keine deiner %d Dauergenehmigungen ist so eine; alle: vogt standing list --all"},
 	StandingInBox:        {"It covers what runs in such a box: %s", "Sie deckt ab, was in so einer Box läuft: %s"},
