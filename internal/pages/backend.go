@@ -249,6 +249,12 @@ type Card struct {
 	Decider  Person  // of an answered request
 	Revoker  Person  // of a revoked one
 	Run      *Run
+	// Endorser is who was the first of two persons to allow it, empty for nobody.
+	Endorser Person
+	// For is in whose place the reader answers, or the decider of an answered request
+	// did, as a deputy; empty for nobody's. Until is when the reader's appointment ends.
+	For   Person
+	Until time.Time
 }
 
 // Cards reads requests.

@@ -150,6 +150,7 @@ type cardView struct {
 	Offers   []offerView
 	First    statement.Digest // of the narrowest offer; a denial names it
 	OnlyKey  bool             // no offer can be accepted on a page
+	Mine     bool             // the reader was the first of two to allow it
 	Odd      []standOut
 	Command  commandView
 	Does     *doesView // nil without a command
@@ -174,6 +175,7 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 	if argv == nil {
 		argv = g.Request.Command
 	}
+	c.Mine = c.Open && g.Endorsed != nil && g.Endorsed.By == v.session.Person.Email
 	c.Whole = v.URL.Query().Get("all") == "1"
 	c.Ask = askOf(argv, g.Request)
 	c.Command = commandOf(argv, c.Whole)
@@ -248,7 +250,7 @@ func (c *cardView) offers(v *visit) error {
 	c.OnlyKey = true
 	for _, o := range c.Card.Offers {
 		view := offerView{Offer: o, Digest: o.Statement.Digest(), Key: string(o.Type),
-			Passkey: !grant.Click.AtLeast(o.Needs), Outside: !grant.Passkey.AtLeast(o.Needs)}
+			Passkey: !grant.Click.AtLeast(o.Needs), Outside: !grant.Passkey.AtLeast(o.Needs) || c.Mine}
 		if c.Grant.Request.Connect != nil {
 			view.Box = true
 			if o.Type == grant.Always {
@@ -323,6 +325,9 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		}
 		odd = append(odd, standOut{tone, icon, text})
 	}
+	if c.Open {
+		c.persons(v, add)
+	}
 	whole := reading.Line(argv)
 	r := c.Grant.Request
 	if n := countHidden(whole) + countHidden(plainQuotes(r.Reason)) + countHidden(r.Host); n > 0 {
@@ -364,6 +369,29 @@ func (c *cardView) standOuts(v *visit, argv []string) (odd []standOut, err error
 		add("low", "same", text, err)
 	}
 	return odd, err
+}
+
+// persons says who else must allow it, and in whose place the reader answers.
+func (c *cardView) persons(v *visit, add func(tone, icon string, text template.HTML, err error)) {
+	if c.For.Email != "" {
+		until, err := v.moment(c.Until)
+		if err == nil {
+			until, err = v.text("odd.deputy", "name", marked(c.For.label(), false), "until", until)
+		}
+		add("med", "info", until, err)
+	}
+	if !c.Grant.TwoPersons() {
+		return
+	}
+	key := "odd.second.wait"
+	switch {
+	case c.Mine:
+		key = "odd.second.you"
+	case c.Endorser.Email != "":
+		key = "odd.second.first"
+	}
+	text, err := v.text(key, "name", marked(c.Endorser.label(), false))
+	add("med", "info", text, err)
 }
 
 // Page is the card's own address.

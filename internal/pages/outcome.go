@@ -82,6 +82,20 @@ func outcomeOf(v *visit, c Card) (outcomeView, error) {
 	if o.Title, err = v.text(key, "by", by, "who", marked(who.label(), false), "until", until); err != nil {
 		return o, err
 	}
+	if c.For.Email != "" && g.Decision != nil {
+		line, err := v.text("outcome.deputy", "name", marked(c.For.label(), false))
+		if err != nil {
+			return o, err
+		}
+		o.Lines = append(o.Lines, line)
+	}
+	if c.Endorser.Email != "" {
+		line, err := v.text("outcome.second", "name", marked(c.Endorser.label(), false))
+		if err != nil {
+			return o, err
+		}
+		o.Lines = append(o.Lines, line)
+	}
 	for _, k := range texts {
 		line, err := v.text(k, "until", until, "uses", v.number(g.Uses))
 		if err != nil {

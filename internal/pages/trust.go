@@ -63,6 +63,8 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		if p, err := grant.ParsePolicy(t.Params["policy"]); err == nil {
 			view.Known, view.Subject = true, p.Agent
 		}
+	case api.TrustDeputyAdd:
+		view.Known, view.Own, view.Subject = true, true, t.Params["deputy"]
 	case api.TrustDelegationAdd:
 		view.Known, view.Own, view.Subject = true, true, t.Params["delegate"]
 	case api.TrustStandingResume:
@@ -98,7 +100,7 @@ func paramsOf(params map[string]string) (out []paramView) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		p := paramView{Name: name, Value: params[name]}
 		switch name {
-		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at":
+		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at", "deputy", "agents", "max_risk", "from", "until":
 			p.Known = true
 		case "pattern":
 			if pattern, err := grant.ParsePattern(p.Value); err == nil {

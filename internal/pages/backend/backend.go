@@ -239,6 +239,15 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 		Grant: c.Grant, Agent: person(c.Agent), Statement: c.Statement,
 		Decider: person(c.Decider), Revoker: person(c.Revoker),
 	}
+	if c.First.Email != "" {
+		out.Endorser = person(c.First)
+	}
+	switch d := c.Grant.Decision; {
+	case d != nil && d.For != "":
+		out.For = person(store.Principal{Email: d.For})
+	case d == nil && c.Mandate != nil:
+		out.For, out.Until = person(store.Principal{Email: c.Mandate.Person}), c.Mandate.Until.Time()
+	}
 	// A command that cannot be read any more is shown as one of which nothing
 	// is known: nobody should be kept from denying or revoking it.
 	if read, err := b.a.Read(bound(c)); err == nil {
@@ -253,7 +262,7 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 	if c.Grant.Status != grant.Pending {
 		return out, nil
 	}
-	for _, reach := range b.a.Reaches(c.Grant) {
+	for _, reach := range b.a.Reaches(c.Grant, c.Mandate) {
 		o := pages.Offer{Type: reach.Type, Statement: b.a.StatementOf(c.Grant, reach), Needs: b.a.Needs(c.Grant)}
 		if reach.Until != 0 {
 			o.Duration = reach.Until.Time().Sub(b.a.Now()).Truncate(time.Hour)
