@@ -20,14 +20,16 @@ import (
 
 func newLoginCommand(e *env) *cobra.Command {
 	var idp, keyPath string
-	var browser, force, mock bool
+	var browser, page, force, mock bool
 	cmd := &cobra.Command{
 		Use:   "login [EMAIL]",
-		Short: "Log in with an SSH key, or by a page",
+		Short: "Log in with an SSH key, by a page, or through a browser",
 		Long: `Log in as a person or an agent. With an SSH key that the authority knows, the
-login renews itself. Without one, vogt prints the address of a page on which
-you confirm the login with a passkey; it then reads, denies and revokes until
-it ends. EMAIL can be left out when somebody was logged in here before.
+login renews itself. Without one, vogt prints the address of a page, to be opened
+anywhere, on which you confirm the login with a passkey; it then reads, denies and
+revokes until it ends. With --browser you log in through a browser on this
+machine; that login renews itself for 30 days, or until you end it on the
+account page. EMAIL can be left out when somebody was logged in here before.
 
 Without --idp, an earlier login or an address in vogt.toml, the authority is the one
 that the domain of EMAIL names in the DNS (see: vogt dns-check). An address that
@@ -35,28 +37,54 @@ differs from the one that the domain names is refused, unless --force is given o
 it is one of this machine.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: command(func(cmd *cobra.Command, args []string) error {
-			if browser && keyPath != "" {
+			if btoi(browser)+btoi(page)+btoi(keyPath != "") > 1 {
 				return &usageError{text: e.text(messages.KeyOrBrowser)}
 			}
 			email := ""
 			if len(args) == 1 {
 				email = args[0]
 			}
-			return e.login(cmd.Context(), loginRequest{email: email, idp: idp, keyPath: keyPath, browser: browser, force: force, mock: mock})
+			how := loginByKey
+			switch {
+			case browser:
+				how = loginByBrowser
+			case page:
+				how = loginByPage
+			}
+			return e.login(cmd.Context(), loginRequest{email: email, idp: idp, keyPath: keyPath, how: how, force: force, mock: mock})
 		}),
 	}
 	cmd.Flags().StringVar(&idp, "idp", "", "the authority's `URL` (default: the one in vogt.toml)")
 	cmd.Flags().StringVar(&keyPath, "key", "", "the SSH key `FILE` (default: ~/.ssh/id_ed25519 if it is there)")
-	cmd.Flags().BoolVar(&browser, "browser", false, "confirm on the page although there is a key")
+	cmd.Flags().BoolVar(&browser, "browser", false, "log in through a browser on this machine")
+	cmd.Flags().BoolVar(&page, "page", false, "confirm on a page, on any device, although there is a key")
 	cmd.Flags().BoolVar(&force, "force", false, "use the given authority although the domain names another one")
 	addMockFlag(cmd, &mock)
 	return cmd
 }
 
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// loginMeans is how somebody wants to log in. The zero value takes a key if
+// there is one, else a page.
+type loginMeans uint8
+
+const (
+	loginByKey loginMeans = iota
+	loginByPage
+	loginByBrowser
+)
+
 // loginRequest is what the command line says.
 type loginRequest struct {
-	email, idp, keyPath  string
-	browser, force, mock bool
+	email, idp, keyPath string
+	how                 loginMeans
+	force, mock         bool
 }
 
 // target is where and as whom a login is made.
@@ -127,8 +155,8 @@ func (e *env) login(ctx context.Context, r loginRequest) error {
 	if err != nil {
 		return err
 	}
-	email, idp, keyPath, browser := r.email, r.idp, r.keyPath, r.browser
-	if keyPath == "" && !browser {
+	email, idp, keyPath, how := r.email, r.idp, r.keyPath, r.how
+	if keyPath == "" && how == loginByKey {
 		if t.before.Email == email {
 			keyPath = t.before.KeyPath
 		}
@@ -152,10 +180,19 @@ func (e *env) login(ctx context.Context, r loginRequest) error {
 	if err := e.hasOwner(ctx, c); err != nil {
 		return err
 	}
-	if keyPath != "" {
+	otherwise := e.text(messages.KeyInstead, loginLine(email, idp))
+	switch {
+	case keyPath != "":
 		err = e.loginRefused(c.LogIn(ctx, email, keyPath), email, keyPath)
-	} else {
-		err = e.loginByPage(ctx, c, email, e.text(messages.KeyInstead, loginLine(email, idp)))
+	case how == loginByBrowser:
+		err = c.LogInByBrowser(ctx, email, func(address string) error {
+			e.say(messages.LogInOnPage, formatDuration(client.BrowserLimit))
+			fmt.Fprintf(e.stderr, "Log in: %s\n", address)
+			fmt.Fprintln(e.stderr, "vogt: "+otherwise)
+			return nil
+		})
+	default:
+		err = e.loginByPage(ctx, c, email, otherwise)
 	}
 	if err != nil {
 		return err
@@ -303,11 +340,11 @@ func newWhoamiCommand(e *env) *cobra.Command {
 func (e *env) tokenState(l client.Login) string {
 	left := time.Unix(l.Expires, 0).Sub(e.now()).Round(time.Second)
 	switch {
-	case left > 0 && l.KeyPath != "":
+	case left > 0 && l.Renews():
 		return e.text(messages.TokenRenews, left)
 	case left > 0:
 		return e.text(messages.TokenEnds, left)
-	case l.KeyPath != "":
+	case l.Renews():
 		return e.text(messages.TokenRenewsNow)
 	}
 	return e.text(messages.TokenEnded)

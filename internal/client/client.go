@@ -165,7 +165,7 @@ func (c *Client) do(ctx context.Context, ex call) error {
 		return err
 	}
 	header, err := c.sendAs(ctx, ex)
-	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusUnauthorized && c.login.KeyPath != "" {
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusUnauthorized && c.login.Renews() {
 		if err := c.renew(ctx, true); err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (c *Client) renew(ctx context.Context, force bool) error {
 	if !force && c.fresh(c.login) {
 		return nil
 	}
-	if c.login.KeyPath == "" {
+	if !c.login.Renews() {
 		return &Error{Kind: NotLoggedIn, Where: c.wire.base, Detail: "the login of " + c.login.Email + " has ended"}
 	}
 	refused := c.login.Token
@@ -235,6 +235,9 @@ func (c *Client) renew(ctx context.Context, force bool) error {
 		}
 		if now.Token != refused && c.fresh(now) {
 			return now, nil
+		}
+		if now.KeyPath == "" && now.Refresh != "" {
+			return c.refresh(ctx, now)
 		}
 		key, err := c.key(now.KeyPath)
 		if err != nil {

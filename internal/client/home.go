@@ -57,8 +57,9 @@ type Login struct {
 	Authority string `json:"idp"`
 	Token     string `json:"access_token,omitempty"`
 	Email     string `json:"email"`
-	Expires   int64  `json:"expires_at,omitempty"` // unix seconds
-	KeyPath   string `json:"key_path,omitempty"`   // absolute
+	Expires   int64  `json:"expires_at,omitempty"`    // unix seconds
+	KeyPath   string `json:"key_path,omitempty"`      // absolute
+	Refresh   string `json:"refresh_token,omitempty"` // of a login by browser
 	Owner     string `json:"owner_email,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Act       string `json:"act,omitempty"` // "human" or "agent"
@@ -72,8 +73,11 @@ type Login struct {
 
 // loginKeys are the keys of Login's fields.
 var loginKeys = [...]string{
-	"idp", "access_token", "email", "expires_at", "key_path", "owner_email", "name", "act", "log_key", "jwks",
+	"idp", "access_token", "email", "expires_at", "key_path", "refresh_token", "owner_email", "name", "act", "log_key", "jwks",
 }
+
+// Renews reports whether the login renews itself.
+func (l Login) Renews() bool { return l.KeyPath != "" || l.Refresh != "" }
 
 // Agent reports whether the identity is that of an agent.
 func (l Login) Agent() bool { return l.Act == "agent" }

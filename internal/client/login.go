@@ -67,8 +67,13 @@ func (c *Client) greet(ctx context.Context) (logKey string, err error) {
 	return h.LogKey, nil
 }
 
-// establish pins the keys and writes the file.
+// establish pins the keys and writes the file of a login that is renewed by a
+// key, or not at all.
 func (c *Client) establish(ctx context.Context, answer api.Login, logKey, keyPath string) error {
+	return c.establishWith(ctx, answer, logKey, keyPath, "")
+}
+
+func (c *Client) establishWith(ctx context.Context, answer api.Login, logKey, keyPath, refresh string) error {
 	old, err := c.file.Load()
 	if e, ok := errors.AsType[*Error](err); ok && (e.Kind == NotLoggedIn || e.Kind == BadFile) {
 		old, err = Login{}, nil // a new login mends a damaged file
@@ -76,7 +81,7 @@ func (c *Client) establish(ctx context.Context, answer api.Login, logKey, keyPat
 	if err != nil {
 		return err
 	}
-	next := Login{Authority: c.wire.base, LogKey: logKey, KeyPath: keyPath, unknown: old.unknown}
+	next := Login{Authority: c.wire.base, LogKey: logKey, KeyPath: keyPath, Refresh: refresh, unknown: old.unknown}
 	if old.Authority == c.wire.base {
 		next.Keys = old.Keys
 	}
@@ -104,8 +109,8 @@ func (c *Client) establish(ctx context.Context, answer api.Login, logKey, keyPat
 // when the authority cannot be reached; the error then tells that the token
 // stays valid until it ends by itself.
 func (c *Client) LogOut(ctx context.Context) error {
-	var err error
-	if c.login.Token != "" {
+	err := c.giveBack(ctx)
+	if err == nil && c.login.Token != "" {
 		_, err = c.wire.send(ctx, call{method: http.MethodPost, path: api.PathLogout, bearer: c.login.Token})
 		if e, ok := errors.AsType[*Error](err); ok && e.Kind == NotLoggedIn {
 			err = nil // it had ended already

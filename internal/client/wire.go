@@ -246,5 +246,9 @@ func (w *wire) refused(resp *http.Response) error {
 	if err != nil || json.Unmarshal(data, &p) != nil {
 		p = api.Problem{} // whatever it is, the status tells
 	}
+	var oauth api.OAuthError
+	if p.Title == "" && p.Detail == "" && json.Unmarshal(data, &oauth) == nil {
+		p.Detail = oauth.Description
+	}
 	return problemError(w.base, resp.StatusCode, p)
 }

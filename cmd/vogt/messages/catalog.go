@@ -138,6 +138,7 @@ const (
 	ReplacedLogin        // email, authority
 	OtherPersonConfirmed // who, wanted
 	ConfirmOnPage        // limit
+	LogInOnPage          // limit
 	KeyInstead           // command
 	KeyThenAgain         // command
 	TokenRenews          // left
@@ -433,7 +434,7 @@ var catalog = [keys][2]string{
 	BadApproval:        {"--approval %q: want once, timed or always", "--approval %q: möglich sind once, timed oder always"},
 	TimedNeedsDuration: {"--approval timed needs --duration, and nothing else has one", "--approval timed braucht --duration, alles andere hat keine"},
 	ForOrAlways:        {"--for and --always exclude each other", "--for und --always schließen einander aus"},
-	KeyOrBrowser:       {"--key and --browser exclude each other", "--key und --browser schließen einander aus"},
+	KeyOrBrowser:       {"--key, --page and --browser exclude each other", "--key, --page und --browser schließen einander aus"},
 	WhichEmail:         {"as whom? vogt login EMAIL", "als wer? vogt login E-MAIL"},
 	BadCount:           {"--lines must be at least 1", "--lines muss mindestens 1 sein"},
 	WitnessNeeds:       {"--listen and --key are needed", "--listen und --key sind nötig"},
@@ -464,6 +465,7 @@ var catalog = [keys][2]string{
 	ReplacedLogin:        {"this replaces the login of %s at %s", "dies ersetzt die Anmeldung von %s bei %s"},
 	OtherPersonConfirmed: {"%s confirmed the login, not %s", "die Anmeldung hat %s bestätigt, nicht %s"},
 	ConfirmOnPage:        {"open this page and confirm there with a passkey; waiting %s at most", "öffne diese Seite und bestätige dort mit einem Passkey; ich warte höchstens %s"},
+	LogInOnPage:          {"open this address in a browser on this machine and log in there; waiting %s at most", "öffne diese Adresse in einem Browser auf diesem Rechner und melde dich dort an; ich warte höchstens %s"},
 	KeyInstead:           {"without a passkey there: stop this (Ctrl-C) and log in with your SSH key: %s", "ohne Passkey dort: brich ab (Strg-C) und melde dich mit deinem SSH-Schlüssel an: %s"},
 	KeyThenAgain:         {"without a passkey there: stop this (Ctrl-C), log in with your SSH key (%s), then give this command again", "ohne Passkey dort: brich ab (Strg-C), melde dich mit deinem SSH-Schlüssel an (%s), dann gib diesen Befehl noch einmal ein"},
 	TokenRenews:          {"valid for %s, renews itself", "gültig für %s, erneuert sich selbst"},
