@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"vogt/internal/api"
@@ -128,8 +129,9 @@ func (c *Client) awaitCode(ctx context.Context, state string, ready func() error
 	if err != nil {
 		return "", err
 	}
+	var serving sync.WaitGroup
 	for _, l := range listeners {
-		go func() { _ = server.Serve(l) }() // it ends with the server
+		serving.Go(func() { _ = server.Serve(l) }) // it ends with the server
 	}
 	defer func() {
 		// The page that says so is still to be delivered.
@@ -137,6 +139,7 @@ func (c *Client) awaitCode(ctx context.Context, state string, ready func() error
 		defer cancel()
 		_ = server.Shutdown(ending)
 		_ = server.Close()
+		serving.Wait() // the port is free again
 	}()
 	if err := ready(); err != nil {
 		return "", err
