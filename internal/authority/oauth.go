@@ -332,14 +332,14 @@ type oauthRecord struct {
 	Family    string `json:"family,omitempty"` // or what else names the authorization
 	Redirect  string `json:"redirect_uri,omitempty"`
 	Scope     string `json:"scope,omitempty"`
-	Actor     string `json:"actor,omitempty"` // who acts for the subject
-	Grant     string `json:"grant,omitempty"` // the delegation
+	Actor     string `json:"actor,omitempty"`      // who acts for the subject
+	Delegated string `json:"delegation,omitempty"` // by which
 	Token     string `json:"jti,omitempty"`
 	Why       string `json:"why,omitempty"`
 }
 
 func (t *txn) recordOAuth(r oauthRecord) error {
-	_, err := t.record(recordOAuth, r.Grant, r.Subject, r)
+	_, err := t.record(recordOAuth, "", r.Subject, r)
 	return err
 }
 

@@ -1017,12 +1017,115 @@ func TestClientCredentials(t *testing.T) {
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "client_id", o.owner.Email), 401, "invalid_client")
 	oauthError(t, o.form("/token", "grant_type", "client_credentials"), 401, "invalid_client")
 	oauthError(t, o.form("/token", append(exchangeOf("x", plans, plansRedirect), "client_assertion", assertion)...), 401, "invalid_client")
-	// Delegations: none of them exist yet, and this authority is never an audience.
+	// No such delegation; and this authority is never an audience.
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x", "audience", plans), 400, "invalid_grant")
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x"), 400, "invalid_request")
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "audience", plans), 400, "invalid_request")
 	for _, ours := range []string{"apes-cli", "*", o.URL, o.URL + "/"} {
 		oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x", "audience", ours), 400, "invalid_target")
+	}
+}
+
+// TestDelegatedTokens: whoever was delegated to is at that service in the
+// delegator's place, by assertion and by code, once where it is for once.
+func TestDelegatedTokens(t *testing.T) {
+	t.Parallel()
+	o := newOAuth(t)
+	other := o.Agent(o.owner, "other")
+	fresh := func() string { return delegate(t, o.owner, toPlans(o.agent)).ID }
+
+	id := fresh()
+	oauthError(t, o.credentials(o.assertion(other, nil), "delegation_grant", id, "audience", plans), 400, "invalid_grant")
+	oauthError(t, o.credentials(o.assertion(o.owner, nil), "delegation_grant", id, "audience", plans), 400, "invalid_grant")
+	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", id, "audience", "other.example.com"), 400, "invalid_grant")
+	// What was refused has spent nothing.
+	var out api.OAuthToken
+	o.credentials(o.assertion(o.agent, nil), "delegation_grant", id, "audience", plans).Into(&out)
+	good := func(raw string) {
+		t.Helper()
+		c := claims(t, raw)
+		act, _ := c["act"].(map[string]any)
+		scope, _ := c["scope"].([]any)
+		if c["sub"] != o.owner.Email || act["sub"] != o.agent.Email || c["aud"] != plans || c["delegation_grant"] != id || c["delegate"] != o.agent.Email || len(scope) != 2 || c["email"] != nil {
+			t.Errorf("claims %v", c)
+		}
+		if life := c["exp"].(float64) - c["iat"].(float64); life != 300 {
+			t.Errorf("it lives for %v s", life)
+		}
+		oauthError(t, o.userinfo(raw), 401, "invalid_token")
+		(&authoritytest.Client{S: o.Server, Bearer: raw}).Get("/api/grants").Problem(401)
+	}
+	good(out.AccessToken)
+	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", id, "audience", plans), 400, "invalid_grant")
+
+	// By code: the policy is that of the delegator's domain, and nothing renews it.
+	id = fresh()
+	q := request(plans, plansRedirect, "delegation_grant", id)
+	o.sources.set("example.com", authority.ModePerson)
+	if v := o.authorize(o.agent, q); v.Get("error") != "access_denied" {
+		t.Errorf("the delegator was not asked: %v", v)
+	}
+	o.sources.set("example.com", authority.ModeOpen)
+	if v := o.authorize(other, q); v.Get("error") != "access_denied" {
+		t.Errorf("somebody else's delegation: %v", v)
+	}
+	if v := o.authorize(o.agent, request("apes-cli", cliRedirect, "delegation_grant", id)); v.Get("error") != "access_denied" {
+		t.Errorf("a login here in another's name: %v", v)
+	}
+	code := o.authorize(o.agent, q).Get("code")
+	o.form("/token", exchangeOf(code, plans, plansRedirect)...).Into(&out)
+	if good(out.IDToken); out.RefreshToken != "" {
+		t.Error("a delegation is renewed")
+	}
+	if v := o.authorize(o.agent, q); v.Get("error") != "access_denied" {
+		t.Errorf("used twice: %v", v)
+	}
+	if !o.HasRecord("oauth", "delegation.used", id, o.agent.Email) {
+		t.Error("the use is not on record")
+	}
+
+	// Taken back, or its delegate stopped, between code and token.
+	always := toPlans(o.agent)
+	always["grant_type"] = "always"
+	for _, cut := range []struct {
+		name   string
+		do     func()
+		status int
+	}{
+		{"revoked", func() { o.owner.Do("DELETE", delegationPath(id), nil).Want(200) }, 400},
+		{"the delegate paused", func() {
+			o.owner.Do("PATCH", "/api/my-agents/"+url.PathEscape(o.agent.Email), map[string]bool{"paused": true}).Want(200)
+		}, 403},
+	} {
+		id = delegate(t, o.owner, always).ID
+		code = o.authorize(o.agent, request(plans, plansRedirect, "delegation_grant", id)).Get("code")
+		cut.do()
+		if a := o.form("/token", exchangeOf(code, plans, plansRedirect)...); a.Status != cut.status {
+			t.Errorf("%s: %d %s", cut.name, a.Status, a.Body)
+		}
+	}
+}
+
+// TestDelegationRace: one for a single use is used once, also by many at once.
+func TestDelegationRace(t *testing.T) {
+	t.Parallel()
+	o := newOAuth(t)
+	id := delegate(t, o.owner, toPlans(o.agent)).ID
+	assertions := make(chan string, 16)
+	for range cap(assertions) {
+		assertions <- o.assertion(o.agent, nil)
+	}
+	var won atomic.Int64
+	race(t, cap(assertions), func() error {
+		a, err := o.tryForm("/token", "grant_type", "client_credentials", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+			"client_assertion", <-assertions, "delegation_grant", id, "audience", plans)
+		if err == nil && a.Status == 200 {
+			won.Add(1)
+		}
+		return err
+	})
+	if won.Load() != 1 {
+		t.Errorf("%d used it", won.Load())
 	}
 }
 

@@ -445,13 +445,12 @@ func (t *txn) delegate(row *store.Code, record *oauthRecord, by store.Principal,
 	if err != nil {
 		return err
 	}
-	d.Delegate = by.Email
 	text, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
 	row.Email, row.Generation, row.Delegated = subject.Email, subject.Generation, string(text)
-	record.Subject, record.Actor, record.Grant = subject.Email, by.Email, d.Grant
+	record.Subject, record.Actor, record.Delegated = subject.Email, by.Email, d.ID
 	return nil
 }
 

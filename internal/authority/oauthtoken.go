@@ -131,7 +131,7 @@ func (t *txn) redeem(c store.Code, p store.Principal, login store.Token) (api.OA
 		if err := json.Unmarshal([]byte(c.Delegated), &d); err != nil {
 			return api.OAuthToken{}, err
 		}
-		if _, err := inStanding(t, d.Delegate, 0); err != nil {
+		if err := t.delegationHolds(d.ID); err != nil {
 			return api.OAuthToken{}, err
 		}
 		return t.issueDelegated(d, c.Client, c.Nonce, c.AuthTime)
@@ -340,7 +340,7 @@ func (t *txn) issueDelegated(d delegated, audience, nonce string, authTime int64
 	life := int64(identityLife / time.Second)
 	claims := token.Delegated{
 		Issuer: a.cfg.Issuer, Subject: d.Delegator, Audience: audience, Act: token.Actor{Subject: d.Delegate}, IssuedAt: now, Expires: now + life,
-		ID: jti, Use: token.UseDelegated, Nonce: nonce, AuthTime: authTime / 1000, Delegation: d.Grant, Delegate: d.Delegate, Scope: d.Scopes,
+		ID: jti, Use: token.UseDelegated, Nonce: nonce, AuthTime: authTime / 1000, Delegation: d.ID, Delegate: d.Delegate, Scope: d.Scopes,
 	}
 	if claims.Scope == nil {
 		claims.Scope = []string{}
@@ -350,7 +350,7 @@ func (t *txn) issueDelegated(d delegated, audience, nonce string, authTime int64
 		return api.OAuthToken{}, err
 	}
 	err = t.recordOAuth(oauthRecord{
-		Operation: "delegation.used", By: d.Delegate, Subject: d.Delegator, Client: audience, Actor: d.Delegate, Grant: d.Grant, Token: jti,
+		Operation: "delegation.used", By: d.Delegate, Subject: d.Delegator, Client: audience, Actor: d.Delegate, Delegated: d.ID, Token: jti,
 	})
 	return api.OAuthToken{AccessToken: raw, IDToken: raw, Assertion: raw, TokenType: "Bearer", ExpiresIn: life, Details: []struct{}{}}, err
 }
@@ -460,7 +460,7 @@ func (t *txn) assertedBy(email string, signed *token.Assertion) (string, error) 
 // actFor uses a delegation. This authority itself, in whatever form it is
 // named, is no audience: nobody manages anything here in another's name.
 func (t *txn) actFor(p store.Principal, r TokenRequest) (api.OAuthToken, error) {
-	if ours := t.a.cfg.Issuer; r.Audience == CLIClient || r.Audience == "*" || r.Audience == ours || r.Audience == ours+"/" || len(r.Audience) > maxParameter {
+	if r.Audience == "*" || t.a.ownAudience(r.Audience) || len(r.Audience) > maxParameter {
 		return api.OAuthToken{}, oauthError(400, "invalid_target", "Nobody acts for somebody else at this authority.")
 	}
 	d, err := t.delegation(p, r.Delegation, r.Audience, true)
@@ -470,7 +470,6 @@ func (t *txn) actFor(p store.Principal, r TokenRequest) (api.OAuthToken, error) 
 	if _, err := inStanding(t, d.Delegator, 0); err != nil {
 		return api.OAuthToken{}, err
 	}
-	d.Delegate = p.Email
 	return t.issueDelegated(d, r.Audience, "", 0)
 }
 
