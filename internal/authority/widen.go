@@ -39,7 +39,7 @@ type Similar struct {
 // Hints computes them, for who may decide only: nil for anybody else, and for what
 // does not wait.
 func (a *Authority) Hints(ctx context.Context, by Actor, g grant.Grant) (*Hints, error) {
-	if g.Status != grant.Pending || !by.decides(g) || g.Request.Connect != nil {
+	if g.Status != grant.Pending || !by.answers(g, a.now()) || g.Request.Connect != nil {
 		return nil, nil
 	}
 	read, err := flow.Read(a.reader, g.Request)
@@ -189,7 +189,7 @@ func (a *Authority) ApproveWidened(ctx context.Context, by Actor, id string, w W
 	switch {
 	case !party:
 		return g, nil, errNoGrant(store.ErrNotFound)
-	case !by.decides(g):
+	case !by.answers(g, a.now()):
 		return g, nil, a.refuse(ctx, by, g.ID, tried, notYours(g))
 	case by.Principal.Email != g.Owner:
 		return g, nil, a.refuse(ctx, by, g.ID, tried, problem(403, "Only the owner permits more than what is asked", "An approver answers single requests.", "Ask "+g.Owner+": vogt standing add.").kind("forbidden"))
@@ -223,7 +223,7 @@ func (t *txn) widen(by Actor, id string, w Widen) (g grant.Grant, made []string,
 	if g, err = store.GrantByID(t, id); err != nil {
 		return g, nil, errNoGrant(err)
 	}
-	if g.As(t.now).Status != grant.Pending || !by.decides(g) {
+	if g.As(t.now).Status != grant.Pending || !by.answers(g, t.now) {
 		return g, nil, errDecided(g.As(t.now))
 	}
 	old, err := t.extended(by, g, w.Old)
@@ -264,10 +264,17 @@ func (t *txn) widen(by Actor, id string, w Widen) (g grant.Grant, made []string,
 	return g, made, err
 }
 
+// answers reports whether the actor answers g in its own right: what a deputy may
+// do is bounded by what was signed, and patterns are no part of it.
+func (by Actor) answers(g grant.Grant, now grant.Millis) bool {
+	_, deputy, ok := by.decides(g, now)
+	return ok && deputy == nil
+}
+
 // extendable says why an old grant cannot become part of the answer to g.
 func (a *Authority) extendable(by Actor, g, old grant.Grant, now grant.Millis) error {
 	switch {
-	case !by.decides(old):
+	case !by.answers(old, now):
 		return errNoGrant(store.ErrNotFound)
 	case old.Type == grant.Once || !old.Permits(now) || old.Request.Connect != nil || old.Request.RunAs != "":
 		return problem(409, "This grant cannot be extended", "Only timed and always grants for commands that are in force can.", "").kind("grant_already_decided")
