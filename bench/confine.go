@@ -17,6 +17,9 @@ import (
 // measurement: the differences are a few milliseconds.
 const confineRounds = 5
 
+// bwrap is the way that the others are compared with, where it is installed.
+const bwrap = "bwrap"
+
 // boxed is a way to run a command.
 type boxed struct {
 	name string
@@ -56,11 +59,16 @@ func (b *bench) confinement() error {
 				return err
 			}
 		}
-		fmt.Printf("\n| `%s` | median ms | p95 ms | × bare | over bare, ms |\n|---|---|---|---|---|\n", argv[0])
+		fmt.Printf("\n| `%s` | median ms | p95 ms | × bare | over bare, ms | × bwrap |\n|---|---|---|---|---|---|\n", argv[0])
 		bare := median(times[0])
+		other := slices.IndexFunc(ways, func(w boxed) bool { return w.name == bwrap })
 		for i, way := range ways {
 			m := median(times[i])
-			fmt.Printf("| %s | %.2f | %.2f | %.1f | %.2f |\n", way.name, ms(m), ms(percentile(times[i], 95)), float64(m)/float64(bare), ms(m-bare))
+			beside := "" // of each round by itself, as the machine has slow moments
+			if other >= 0 {
+				beside = fmt.Sprintf("%.2f", medianRatio(times[i], times[other]))
+			}
+			fmt.Printf("| %s | %.2f | %.2f | %.1f | %.2f | %s |\n", way.name, ms(m), ms(percentile(times[i], 95)), float64(m)/float64(bare), ms(m-bare), beside)
 		}
 	}
 	for _, name := range missing {
@@ -102,7 +110,7 @@ func (b *bench) ways(workspace, home string) (ways []boxed, missing []string, er
 		return nil, nil, err
 	}
 	ways = append(ways, boxed{"in a process that runs (a daemon)", func(argv []string) error { return b.inProcess(profile, workspace, home, argv) }})
-	outside("bwrap", "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", workspace, workspace,
+	outside(bwrap, "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", workspace, workspace,
 		"--unshare-all", "--die-with-parent", "--new-session")
 	environ = nil // these want to find what they keep in the user's own home
 	outside("srt", "srt")
@@ -125,6 +133,17 @@ func (b *bench) inProcess(profile *confine.Profile, workspace, home string, argv
 		err = fmt.Errorf("exit code %d, changed %v", out.Code, out.Changed)
 	}
 	return err
+}
+
+// medianRatio is the median of the ratios of times that were measured one after the
+// other.
+func medianRatio(times, others []time.Duration) float64 {
+	ratios := make([]float64, len(times))
+	for i := range times {
+		ratios[i] = float64(times[i]) / float64(others[i])
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
 }
 
 func percentile(times []time.Duration, p int) time.Duration {

@@ -24,7 +24,7 @@ import (
 // those of each process.
 type group struct {
 	dir   string
-	fd    *os.File // of the folder
+	fd    *os.File // of the folder, locked until the end
 	mark  *os.File // says to later boxes that it was there, and is locked until the end
 	holds []string // the files whose limits hold
 }
@@ -42,6 +42,7 @@ func (h *held) group(l Limits) *group {
 	if parent == "" {
 		return nil
 	}
+	h.groups = parent
 	id := rand.Text()
 	g := &group{dir: filepath.Join(parent, groupPrefix+id)}
 	var err error
@@ -56,7 +57,10 @@ func (h *held) group(l Limits) *group {
 		err = os.Mkdir(g.dir, 0o700)
 	}
 	if err == nil {
-		g.fd, err = os.OpenFile(g.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		g.fd, err = os.OpenFile(g.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		err = unix.Flock(int(g.fd.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if err != nil {
 		g.end()
@@ -184,6 +188,32 @@ func (h *held) sweepGroups() {
 			if err == nil && (filepath.Base(dir) != groupPrefix+id || endGroup(dir) == nil) {
 				_ = os.Remove(f.Name())
 			}
+		}
+		f.Close()
+	}
+}
+
+// sweepParent removes the groups beside this box's that nobody holds and nothing is
+// in: those of starters that were killed and had their marks elsewhere, in a home or a
+// tree of files that is gone.
+func (h *held) sweepParent() {
+	if h.groups == "" {
+		return
+	}
+	entries, err := os.ReadDir(h.groups)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), groupPrefix) {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(h.groups, e.Name()), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.Remove(f.Name()) // it fails while something is in it
 		}
 		f.Close()
 	}

@@ -90,6 +90,52 @@ func TestGroupLeft(t *testing.T) {
 	}
 }
 
+// TestGroupUnmarked removes the group of a box that was killed where its mark is gone,
+// too, and none that is held or has something in it.
+func TestGroupUnmarked(t *testing.T) {
+	needGroup(t)
+	var groups [3]*group
+	for i := range groups {
+		h, err := hold()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if groups[i] = h.group(Limits{}); groups[i] == nil {
+			t.Fatal("there is no group")
+		}
+		h.gate.Close()
+		if err := os.Remove(groups[i].mark.Name()); err != nil {
+			t.Fatal(err)
+		}
+		groups[i].mark.Close()
+	}
+	left, held, full := groups[0], groups[1], groups[2]
+	cmd := exec.Command("sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(full.fd.Fd())}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left.fd.Close()
+	full.fd.Close()
+	newBox(t).must("true")
+	for g, want := range map[*group]bool{left: false, held: true, full: true} {
+		if _, err := os.Stat(g.dir); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", g.dir, err, want)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	held.fd.Close()
+	newBox(t).must("true")
+	for _, g := range groups {
+		if _, err := os.Stat(g.dir); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", g.dir, err)
+		}
+	}
+}
+
 // TestGroupLimits holds all processes of a box to one limit.
 func TestGroupLimits(t *testing.T) {
 	needGroup(t, "memory", "pids")

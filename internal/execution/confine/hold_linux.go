@@ -22,6 +22,8 @@ type held struct {
 	dir  string
 	gate *os.File // locked alone while places are made or removed
 	list *os.File // of this box, or nil
+
+	groups string // the folder of this box's control group, or empty
 }
 
 // hold keeps other boxes from making or removing places until place.
@@ -46,6 +48,7 @@ func hold() (_ *held, err error) {
 func (h *held) tidy(profile *Profile) []Change {
 	h.sweep()
 	h.sweepGroups()
+	h.sweepParent()
 	return h.settle(profile)
 }
 

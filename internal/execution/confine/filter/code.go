@@ -117,19 +117,24 @@ func choose(spans []span) verdict {
 // spans lists the verdicts of an architecture's calls, and of all numbers between
 // and after them.
 func spans(a Arch, o Options) []span {
-	numbers := make(map[uint32]rule, len(calls))
-	var end uint32
+	var end int16 // the last number is not listed, like all after it
+	for _, c := range calls {
+		end = max(end, c.number(a)+1)
+	}
+	rules := make([]rule, end+1)
 	for _, c := range calls {
 		if n := c.number(a); n != none {
-			numbers[uint32(n)] = c.rule
-			end = max(end, uint32(n)+1)
+			rules[n] = c.rule
 		}
 	}
 	var all []span
-	for n := uint32(0); n <= end; n++ { // the last number is not listed, like all after it
-		then := o.verdict(numbers[n])
+	for n, r := range rules {
+		if n > 0 && r == rules[n-1] {
+			continue
+		}
+		then := o.verdict(r)
 		if len(all) == 0 || !slices.Equal(all[len(all)-1].then, then) {
-			all = append(all, span{from: n, then: then})
+			all = append(all, span{from: uint32(n), then: then})
 		}
 	}
 	return all

@@ -99,7 +99,12 @@ func (w wakes) next(buf []byte) []byte {
 	}
 }
 
-// send puts bytes in line with the signals.
+// send puts bytes in line with the signals, and waits while the line is full.
 func (w wakes) send(numbers ...byte) {
-	_, _ = unix.Write(wakeFD, numbers) // as with a signal that finds it full
+	for {
+		if _, err := unix.Write(wakeFD, numbers); err != unix.EAGAIN && err != unix.EINTR {
+			return // so few are written at once
+		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: wakeFD, Events: unix.POLLOUT}}, -1) // it is tried again anyway
+	}
 }

@@ -59,10 +59,14 @@ type batch struct {
 	errno  uintptr // its error
 }
 
-// cloneArgs is struct clone_args (clone(2)).
-type cloneArgs struct {
-	flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, group uint64
-}
+// cloneArgs is struct clone_args (clone(2)), of which these are used.
+type cloneArgs [11]uint64
+
+const (
+	cloneFlags  = 0
+	cloneSignal = 4 // that says that the child has ended
+	cloneGroup  = 10
+)
 
 // vfork starts the child, which makes the calls one after the other and ends with
 // 127 if one fails, and returns when it has executed something or ended. The result
@@ -138,10 +142,13 @@ func (p *Program) Start() (*os.Process, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	args := &cloneArgs{flags: uint64(p.Namespaces) | unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND, exitSignal: uint64(unix.SIGCHLD)}
+	args := &cloneArgs{
+		cloneFlags:  uint64(p.Namespaces) | unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND,
+		cloneSignal: uint64(unix.SIGCHLD),
+	}
 	if p.Group != nil {
-		args.flags |= unix.CLONE_INTO_CGROUP
-		args.group = uint64(p.Group.Fd())
+		args[cloneFlags] |= unix.CLONE_INTO_CGROUP
+		args[cloneGroup] = uint64(p.Group.Fd())
 	}
 	b := &batch{clone: args, size: unsafe.Sizeof(*args), calls: &l.calls[0], count: uintptr(len(l.calls))}
 	// A handler of signals that ran in the child would be Go code. The child has
