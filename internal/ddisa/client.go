@@ -79,6 +79,8 @@ type Clients struct {
 	plain  []string // origins of this machine that may be asked without TLS
 	fetch  *fetch.Client
 	known  *cache[clientAnswer]
+
+	catalogs *cache[catalogAnswer]
 }
 
 type clientAnswer struct {
@@ -95,7 +97,7 @@ func NewClients(config ClientsConfig) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Clients{strict: config.Strict, fetch: client, known: newCache[clientAnswer](config.Now)}
+	c := &Clients{strict: config.Strict, fetch: client, known: newCache[clientAnswer](config.Now), catalogs: newCache[catalogAnswer](config.Now)}
 	for _, o := range config.Fetch.Origins {
 		if strings.HasPrefix(o, "http://") {
 			c.plain = append(c.plain, strings.TrimSuffix(o, "/"))
