@@ -9,6 +9,7 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/authority"
+	"vogt/internal/openapi"
 	"vogt/internal/statement"
 )
 
@@ -17,33 +18,34 @@ import (
 func (s *server) accountRoutes() {
 	// Neither needs to know who asks, and neither tells anything.
 	for _, wire := range []func(string, handler, ...about){s.handle, s.onPages} {
-		wire("POST /api/register", selfRegister)
-		wire("POST /api/recovery/request", requestRecovery)
-		wire("POST /api/recovery/cancel", cancelRecovery)
+		wire("POST /api/register", selfRegister, about{says: "Asks for an account, where people may; tells nothing.", takes: address{}, gives: done{}})
+		wire("POST /api/recovery/request", requestRecovery, about{says: "Asks for a way back into an account; tells nothing.", takes: address{}, gives: done{}})
+		wire("POST /api/recovery/cancel", cancelRecovery, about{says: "Stops a recovery, by its link or by a login.", takes: linkToken{}, gives: done{}})
 	}
-	s.onPages("POST /api/recovery/options", recoverOptions)
-	s.onPages("POST /api/recovery/verify", recoverVerify)
+	s.onPages("POST /api/recovery/options", recoverOptions, about{says: "Begins the passkey of a recovery.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.onPages("POST /api/recovery/verify", recoverVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
 
-	s.onPages("POST /api/webauthn/register/options", registerOptions)
-	s.onPages("POST /api/webauthn/register/verify", registerVerify)
-	s.onPages("POST /api/webauthn/login/options", loginOptions)
-	s.onPages("POST /api/webauthn/login/verify", loginVerify)
-	s.bySession("POST /api/webauthn/credentials/add/options", addOptions)
-	s.bySession("POST /api/webauthn/credentials/add/verify", addVerify)
-	s.bySession("GET /api/webauthn/credentials", myCredentials)
-	s.bySession("DELETE /api/webauthn/credentials/{id}", deleteMyCredential)
-	s.bySession("POST /api/account/add-device-link", addDeviceLink)
+	s.onPages("POST /api/webauthn/register/options", registerOptions, about{says: "Begins the passkey of a registration link.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.onPages("POST /api/webauthn/register/verify", registerVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
+	s.onPages("POST /api/webauthn/login/options", loginOptions, about{says: "Begins a sign-in by passkey.", gives: ceremonyAnswer{}})
+	s.onPages("POST /api/webauthn/login/verify", loginVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
+	s.bySession("POST /api/webauthn/credentials/add/options", addOptions, about{says: "Begins another passkey.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.bySession("POST /api/webauthn/credentials/add/verify", addVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: addedPasskey{}})
+	s.bySession("GET /api/webauthn/credentials", myCredentials, about{says: "The caller's passkeys.", gives: []credentialView{}})
+	s.bySession("DELETE /api/webauthn/credentials/{id}", deleteMyCredential, about{says: "Takes one away.", gives: done{}})
+	s.bySession("POST /api/account/add-device-link", addDeviceLink, about{says: "A link for another device, in two calls.", takes: map[string]any{}, gives: map[string]any{}, also: []openapi.Answer{{Status: http.StatusAccepted, Body: map[string]any{}}}})
 
 	s.bySession("GET "+api.PathWhoAmI, whoAmI)
 	for _, path := range []string{"/api/logout", "/api/session/logout"} {
-		s.onPages("POST "+path, signOut)
+		s.onPages("POST "+path, signOut, about{says: "Signs the browser out.", gives: done{}})
 	}
-	s.bySession("GET /api/session/ssh-keys", mySSHKeys)
-	s.bySession("POST /api/session/ssh-keys", addMySSHKey)
-	s.bySession("DELETE /api/session/ssh-keys/{id}", deleteMyKey)
-	s.bySession("GET /api/account/recovery", myRecovery)
-	s.bySession("PUT /api/account/vacation", setVacation)
-	s.bySession("POST /api/account/vacation", setVacation)
+	s.bySession("GET /api/session/ssh-keys", mySSHKeys, about{says: "The caller's SSH keys.", gives: []api.Key{}})
+	s.bySession("POST /api/session/ssh-keys", addMySSHKey, about{says: "Prepares another SSH key; the refusal says where it is confirmed.", takes: newUserKey{}, gives: done{}})
+	s.bySession("DELETE /api/session/ssh-keys/{id}", deleteMyKey, about{says: "Takes one away.", gives: done{}})
+	s.bySession("GET /api/account/recovery", myRecovery, about{says: "A recovery of the caller's account that waits.", gives: waitingRecovery{}})
+	for _, method := range []string{"PUT", "POST"} {
+		s.bySession(method+" /api/account/vacation", setVacation, about{says: "Whether recoveries wait longer.", takes: vacation{}, gives: done{}})
+	}
 
 	s.bySession("GET "+api.PathMyAgents, myAgents)
 	s.bySession("GET "+api.PathMyAgents+"/{email}", oneAgent)

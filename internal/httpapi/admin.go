@@ -17,33 +17,34 @@ func (s *server) adminRoutes() {
 	for _, r := range []struct {
 		pattern string
 		fn      handler
+		about   about
 	}{
-		{"GET /api/admin/users", adminUsers},
-		{"POST /api/admin/users", adminCreateUser},
-		{"DELETE /api/admin/users/{email}", adminDeleteUser},
-		{"PUT /api/admin/users/{email}/admin", adminSetAdmin},
-		{"GET /api/admin/users/{email}/credentials", adminCredentials},
-		{"DELETE /api/admin/users/{email}/credentials/{id}", adminDeleteCredential},
-		{"GET /api/admin/users/{email}/ssh-keys", adminKeys},
-		{"POST /api/admin/users/{email}/ssh-keys", adminAddKey},
-		{"DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey},
-		{"GET /api/admin/sessions", adminSessions},
-		{"DELETE /api/admin/sessions/{id}", adminEndSession},
-		{"GET /api/admin/agents", adminAgents},
-		{"POST /api/admin/agents", adminCreateAgent},
-		{"GET /api/admin/agents/{email}", adminAgent},
-		{"PUT /api/admin/agents/{email}", adminChangeAgent},
-		{"DELETE /api/admin/agents/{email}", adminDeleteAgent},
-		{"GET /api/admin/registration-urls", adminLinks},
-		{"POST /api/admin/registration-urls", adminMakeLink},
-		{"DELETE /api/admin/registration-urls/{id}", adminTakeLink},
+		{"GET /api/admin/users", adminUsers, about{says: "Everybody.", query: []string{"search: part of an address or a name", "type: human or agent", "limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[userView]{}}},
+		{"POST /api/admin/users", adminCreateUser, about{says: "Enrols somebody.", takes: managedUser{}, gives: newUser{}}},
+		{"DELETE /api/admin/users/{email}", adminDeleteUser, about{says: "Removes somebody.", gives: done{}}},
+		{"PUT /api/admin/users/{email}/admin", adminSetAdmin, about{says: "Makes a person an administrator, or not.", takes: adminRole{}, gives: done{}}},
+		{"GET /api/admin/users/{email}/credentials", adminCredentials, about{says: "Somebody's passkeys.", gives: []credentialView{}}},
+		{"DELETE /api/admin/users/{email}/credentials/{id}", adminDeleteCredential, about{says: "Takes a passkey away.", gives: done{}}},
+		{"GET /api/admin/users/{email}/ssh-keys", adminKeys, about{says: "Somebody's SSH keys.", gives: []api.Key{}}},
+		{"POST /api/admin/users/{email}/ssh-keys", adminAddKey, about{says: "Adds an SSH key that logs in.", takes: newUserKey{}, gives: api.Key{}}},
+		{"DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey, about{says: "Takes an SSH key away.", gives: done{}}},
+		{"GET /api/admin/sessions", adminSessions, about{says: "Signed-in browsers.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[sessionView]{}}},
+		{"DELETE /api/admin/sessions/{id}", adminEndSession, about{says: "Signs one out.", gives: done{}}},
+		{"GET /api/admin/agents", adminAgents, about{says: "All agents.", query: []string{"search: part of an address or a name", "limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[userView]{}}},
+		{"POST /api/admin/agents", adminCreateAgent, about{says: "Enrols an agent.", takes: managedUser{}, gives: api.Principal{}}},
+		{"GET /api/admin/agents/{email}", adminAgent, about{says: "One agent.", gives: api.Principal{}}},
+		{"PUT /api/admin/agents/{email}", adminChangeAgent, about{says: "Changes an agent.", takes: changedAgent{}, gives: api.Principal{}}},
+		{"DELETE /api/admin/agents/{email}", adminDeleteAgent, about{says: "Removes an agent.", gives: done{}}},
+		{"GET /api/admin/registration-urls", adminLinks, about{says: "Links by which people make their first passkey.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[linkView]{}}},
+		{"POST /api/admin/registration-urls", adminMakeLink, about{says: "Makes one.", takes: newLink{}, gives: madeLink{}}},
+		{"DELETE /api/admin/registration-urls/{id}", adminTakeLink, about{says: "Takes one back.", gives: done{}}},
 	} {
 		s.handle(r.pattern, func(c *call) error {
 			if c.actor.Means != authority.Management {
 				return &authority.Error{Status: 403, Kind: "forbidden", Title: "Invalid management token", Hint: "Administrators use the pages."}
 			}
 			return r.fn(c)
-		})
+		}, r.about)
 		s.onPages(r.pattern, func(c *call) error {
 			if c.actor.Means == authority.Management {
 				return r.fn(c)

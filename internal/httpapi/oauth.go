@@ -19,20 +19,26 @@ import (
 // oauthRoutes are the addresses of OAuth 2 and OpenID Connect, and what people
 // see of what they gave there.
 func (s *server) oauthRoutes() {
-	s.handle("GET "+api.PathAuthorize, authorize)
-	s.handle("POST "+api.PathAuthorize, authorize)
-	s.oauth("POST "+api.PathToken, tokenEndpoint)
-	s.oauth("POST "+api.PathRevoke, revokeToken)
-	s.oauth("GET "+api.PathUserInfo, userInfo)
-	s.oauth("POST "+api.PathUserInfo, userInfo)
+	s.handle("GET "+api.PathAuthorize, authorize, about{
+		says: "Asks for a code (RFC 6749, RFC 7636). Who has no login is sent to the pages.", status: http.StatusFound, gives: "", media: "text/html",
+		query: []string{
+			"response_type: code", "client_id: of the service", "redirect_uri: of the service", "scope: words", "state: comes back", "nonce: stands in the token",
+			"code_challenge: SHA-256 of the verifier, base64url", "code_challenge_method: S256",
+		},
+	})
+	s.handle("POST "+api.PathAuthorize, authorize, about{says: "Is refused: codes are asked for with GET.", status: http.StatusFound, gives: "", media: "text/html"})
+	s.oauth("POST "+api.PathToken, tokenEndpoint, about{says: "Tokens for a code, a refresh token, an assertion or a delegation; a form, or JSON.", takes: map[string]string{}, gives: api.OAuthToken{}, fails: api.OAuthError{}})
+	s.oauth("POST "+api.PathRevoke, revokeToken, about{says: "Revokes a token (RFC 7009); a form, or JSON.", takes: map[string]string{}, gives: map[string]string{}, fails: api.OAuthError{}})
+	s.oauth("GET "+api.PathUserInfo, userInfo, about{says: "Who the bearer is (OpenID Connect Core 1.0, 5.3).", gives: api.UserInfo{}, fails: api.OAuthError{}})
+	s.oauth("POST "+api.PathUserInfo, userInfo, about{says: "Who the bearer is (OpenID Connect Core 1.0, 5.3).", gives: api.UserInfo{}, fails: api.OAuthError{}})
 
-	s.signedIn("GET "+api.PathMySessions, clientSessions)
-	s.signedIn("DELETE "+api.PathMySessions+"/{id}", endClientSession)
-	s.signedIn("GET "+api.PathConsents, consents)
-	s.signedIn("DELETE "+api.PathConsents+"/{client}", withdrawConsent)
-	s.handle("GET "+api.PathAllowedClients, allowedClients)
-	s.handle("POST "+api.PathAllowedClients, allowClient)
-	s.handle("DELETE "+api.PathAllowedClients+"/{domain}/{client}", disallowClient)
+	s.signedIn("GET "+api.PathMySessions, clientSessions, about{says: "Where services hold a session of the caller's.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: envelope[api.ClientSession]{}})
+	s.signedIn("DELETE "+api.PathMySessions+"/{id}", endClientSession, about{says: "Ends one.", gives: nothing{}})
+	s.signedIn("GET "+api.PathConsents, consents, about{says: "What services the caller has consented to.", gives: envelope[api.ClientConsent]{}})
+	s.signedIn("DELETE "+api.PathConsents+"/{client}", withdrawConsent, about{says: "Withdraws a consent.", gives: nothing{}})
+	s.handle("GET "+api.PathAllowedClients, allowedClients, about{says: "Services that people of a domain may use; for the management token.", query: []string{"domain: of people's addresses"}, gives: envelope[api.AllowedClient]{}})
+	s.handle("POST "+api.PathAllowedClients, allowClient, about{says: "Allows one; for the management token.", takes: api.AllowedClient{}, gives: done{}})
+	s.handle("DELETE "+api.PathAllowedClients+"/{domain}/{client}", disallowClient, about{says: "Takes that back; for the management token.", gives: done{}})
 
 	for _, page := range []string{"consent", "denied"} {
 		s.mux.HandleFunc("GET /"+page, s.toPages)

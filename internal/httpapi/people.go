@@ -110,10 +110,7 @@ func whoAmI(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, struct {
-		api.Principal
-		IsAdmin bool `json:"isAdmin"`
-	}{accountView(a), admin})
+	return c.ok(http.StatusOK, me{accountView(a), admin})
 }
 
 // deleteMyKey takes a key of the caller's own away, which narrows: a login is

@@ -16,9 +16,9 @@ type Push struct {
 }
 
 func (s *server) pushRoutes() {
-	s.bySession("GET /api/push/vapid", vapid)
-	s.bySession("POST /api/push/subscribe", subscribe)
-	s.bySession("DELETE /api/push/subscribe", unsubscribe)
+	s.bySession("GET /api/push/vapid", vapid, about{says: "The key that browsers subscribe with (RFC 8292).", gives: map[string]string{}})
+	s.bySession("POST /api/push/subscribe", subscribe, about{says: "Has a browser told of requests that wait (RFC 8030).", takes: subscriptionBody{}, status: http.StatusCreated, gives: done{}})
+	s.bySession("DELETE /api/push/subscribe", unsubscribe, about{says: "Ends that.", takes: subscriptionBody{}, gives: done{}})
 }
 
 func (c *call) pushOn() error {

@@ -31,7 +31,7 @@ func (s *server) routes() {
 	s.handle("POST "+api.PathAuthenticate, authenticate, about{says: "Logs in by the answer to a challenge.", takes: api.Authenticate{}, gives: api.Login{}})
 	s.handle("POST /api/agent/authenticate", authenticate, about{says: "Logs in by the answer to a challenge.", takes: api.Authenticate{}, gives: api.Login{}})
 	s.signedIn("POST "+api.PathLogout, logout, about{says: "Revokes the login that it carries.", gives: nothing{}})
-	s.signedIn("GET "+api.PathWhoAmI, whoAmI, about{says: "The caller.", gives: api.Principal{}})
+	s.signedIn("GET "+api.PathWhoAmI, whoAmI, about{says: "The caller.", gives: me{}})
 	s.signedIn("DELETE "+api.PathMyKeys+"/{id}", deleteMyKey, about{says: "Takes an SSH key of the caller's away.", gives: done{}})
 
 	s.grantRoutes()
@@ -66,7 +66,8 @@ func (s *server) grantRoutes() {
 	})
 	s.handle("POST "+api.PathGrants+"/verify", verify)
 	s.handle("GET "+api.PathGrants+"/{id}", getGrant, about{
-		says: "One grant. Who is no party to it sees its state only.", gives: api.Grant{}, also: []openapi.Answer{{Status: http.StatusNotModified}},
+		says: "One grant, or the delegation of that name. Who is no party to it sees its state only.", gives: api.Grant{},
+		also:  []openapi.Answer{{Status: http.StatusOK, Body: api.Delegation{}}, {Status: http.StatusNotModified}},
 		query: []string{"wait: seconds to wait for an answer, 55 at most"}, header: []string{"If-None-Match: the ETag of an earlier answer"},
 	})
 	s.signedIn("GET "+api.PathGrants+"/{id}/statement", getStatement, about{
@@ -107,7 +108,7 @@ func (s *server) trustRoutes() {
 
 func (s *server) standingRoutes() {
 	s.signedIn("GET "+api.PathStanding, listStanding, about{says: "Standing grants: a person's own, an agent's those for it.", gives: []api.Standing{}})
-	s.signedIn("POST "+api.PathStanding, addStanding)
+	s.signedIn("POST "+api.PathStanding, addStanding, about{says: "Writes a pattern by a login, as far as logins may decide.", takes: api.StandingRequest{}, status: http.StatusCreated, gives: api.Standing{}})
 	s.signedIn("POST "+api.PathStanding+"/bulk-seed", seedStanding)
 	s.signedIn("GET "+api.PathUsers+"/{email}/agents", overview)
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding, about{says: "What standing grants make of a request, without asking.", takes: api.TestStanding{}, gives: api.StandingTest{}})
@@ -122,16 +123,19 @@ func (s *server) standingRoutes() {
 }
 
 func (s *server) delegationRoutes() {
-	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy)
-	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy)
-	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy)
+	s.signedIn("GET "+api.PathUsers+"/{email}/yolo-policy", getPolicy, about{says: "The auto-approval policy of an agent.", query: []string{"audience: what it is for; everything if absent"}, gives: api.PolicyAnswer{}})
+	s.signedIn("PUT "+api.PathUsers+"/{email}/yolo-policy", setPolicy, about{says: "Writes one by a login, as far as logins may decide.", query: []string{"audience: what it is for; everything if absent"}, takes: api.SetPolicy{}, gives: api.PolicyAnswer{}})
+	s.signedIn("DELETE "+api.PathUsers+"/{email}/yolo-policy", clearPolicy, about{says: "Clears it.", query: []string{"audience: what it is for; everything if absent"}, gives: done{}})
+	s.signedIn("GET "+api.PathDelegations, listDelegations, about{
+		says: "A page of delegations, newest first.", gives: api.Delegations{},
+		query: []string{"role: delegator or delegate", "limit: 1 to 100, 20 if absent", "cursor: pagination.cursor of the page before"},
+	})
+	s.signedIn("POST "+api.PathDelegations, createDelegation, about{says: "Delegates by a login, as far as logins may decide.", takes: api.NewDelegation{}, status: http.StatusCreated, gives: api.Delegation{}})
+	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation, about{says: "One delegation.", gives: api.Delegation{}})
+	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation, about{says: "Takes it back.", gives: api.Delegation{}})
+	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation, about{says: "Whether it holds.", takes: api.ValidateDelegation{}, gives: api.DelegationValidity{}})
 	s.signedIn("GET "+api.PathDeputies, listDeputies)
 	s.signedIn("DELETE "+api.PathDeputies+"/{id}", endDeputy)
-	s.signedIn("GET "+api.PathDelegations, listDelegations)
-	s.signedIn("POST "+api.PathDelegations, createDelegation)
-	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation)
-	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation)
-	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation)
 }
 
 func (s *server) shapeRoutes() {

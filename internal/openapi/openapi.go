@@ -130,7 +130,7 @@ func (s *schemas) operation(op Operation, address string) (map[string]any, error
 		if err != nil {
 			return nil, err
 		}
-		responses[strconv.Itoa(a.Status)] = response
+		responses[strconv.Itoa(a.Status)] = either(responses[strconv.Itoa(a.Status)], response)
 	}
 	if op.Fails != nil {
 		schema, err := s.of(reflect.TypeOf(op.Fails), given)
@@ -141,6 +141,25 @@ func (s *schemas) operation(op Operation, address string) (map[string]any, error
 	}
 	out["responses"] = responses
 	return out, nil
+}
+
+// either describes two answers of one status as one: a body is as one of them says.
+func either(before any, response map[string]any) map[string]any {
+	first, ok := before.(map[string]any)
+	if !ok {
+		return response
+	}
+	all, _ := first["content"].(map[string]any)
+	further, _ := response["content"].(map[string]any)
+	for media, c := range further {
+		one, known := all[media].(map[string]any)
+		if !known {
+			all[media] = c
+			continue
+		}
+		all[media] = map[string]any{"schema": map[string]any{"anyOf": []any{one["schema"], c.(map[string]any)["schema"]}}}
+	}
+	return first
 }
 
 func (s *schemas) answer(a Answer) (map[string]any, error) {
@@ -260,10 +279,11 @@ func (s *schemas) object(t reflect.Type, w way) (any, error) {
 }
 
 // componentName is the name of a type of package api, and of others with their
-// package: Grant, GrantPattern.
+// package: Grant, GrantPattern. Types without a name, and instances of generic ones,
+// have none.
 func componentName(t reflect.Type, w way) string {
-	if t.Name() == "" {
-		return ""
+	if t.Name() == "" || strings.Contains(t.Name(), "[") {
+		return "" // the name of an instance is no word
 	}
 	pkg := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
 	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
