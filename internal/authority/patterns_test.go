@@ -241,6 +241,23 @@ func TestNothingKeptOutlives(t *testing.T) {
 	}
 }
 
+// TestAnsweredLateAndRevoked: what waited for hours before a pattern answered it
+// ends with the pattern, too.
+func TestAnsweredLateAndRevoked(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	g := c.sibling.AskFor(inProject("cat", "a"))
+	c.s.Clock.Advance(5 * time.Hour)
+	s := sign(t, c.owner, catIn("*"))
+	if got := c.owner.Grant(g.ID); got.Standing != s.ID || got.Status != grant.Approved {
+		t.Fatalf("answered by the pattern: %+v", got)
+	}
+	c.owner.Do("DELETE", api.PathStanding+"/"+s.ID, nil).Want(200)
+	if got := c.owner.Grant(g.ID); got.Status != grant.Revoked {
+		t.Errorf("after the pattern was revoked: %s", got.Status)
+	}
+}
+
 // TestRevokedWhileAsked: requests race a revocation. Once it is answered, nothing
 // is covered and nothing that was covered before can be used.
 func TestRevokedWhileAsked(t *testing.T) {

@@ -190,7 +190,7 @@ func (t *txn) endStanding(by string, s store.Standing, why string) error {
 		return err
 	}
 	fault.Point("authority.standing")
-	derived, err := store.DerivedGrants(t, s.ID, int64(t.now)-hourMS)
+	derived, err := store.DerivedGrants(t, s.ID)
 	if err != nil {
 		return err
 	}
@@ -271,10 +271,15 @@ func (t *txn) useStanding(g grant.Grant, fresh *unstored, read flow.Reading, ver
 		}
 	}
 	first := verdict.Standing[0]
-	for _, id := range ids {
+	for _, s := range verdict.Standing {
 		// It counts when it was asked: what waited is no burst.
-		if err := store.UseStanding(t, id, g.ID, deletes, int64(min(g.Created, t.now))); err != nil {
+		if err := store.UseStanding(t, s.ID, g.ID, deletes, int64(min(g.Created, t.now))); err != nil {
 			return out, false, err
+		}
+		if s.Uses+1 == s.Pattern.Limits.Uses { // it covers nothing more
+			if err := store.TouchStanding(t, s.ID); err != nil {
+				return out, false, err
+			}
 		}
 	}
 	next, err := t.inTheirName(g, fresh, until, grant.Decision{By: first.Author, Strength: first.Strength, Standing: first.ID}, decisionRecord{Standing: ids})

@@ -55,7 +55,7 @@ func InsertStanding(tx Tx, s Standing) error {
 			return err
 		}
 	}
-	return touchStanding(tx, s.ID)
+	return TouchStanding(tx, s.ID)
 }
 
 // StandingVersion is a number that is another one after each change to what of
@@ -78,8 +78,8 @@ func newVersion() int64 {
 	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }
 
-// touchStanding gives the author of a standing grant a new version.
-func touchStanding(tx Tx, id string) error {
+// TouchStanding gives the author of a standing grant a new version.
+func TouchStanding(tx Tx, id string) error {
 	_, err := tx.Exec(`INSERT INTO standing_versions (author, version) SELECT author, ?2 FROM standing_grants WHERE id = ?1
 		ON CONFLICT (author) DO UPDATE SET version = excluded.version`, id, newVersion())
 	return err
@@ -169,7 +169,7 @@ func unlistStanding(tx Tx, id string) error {
 	if _, err := tx.Exec(`DELETE FROM standing_programs WHERE standing = ?1 AND author = (SELECT author FROM standing_grants WHERE id = ?1)`, id); err != nil {
 		return err
 	}
-	return touchStanding(tx, id)
+	return TouchStanding(tx, id)
 }
 
 // PauseStanding makes a standing grant cover nothing until somebody resumes it
@@ -178,7 +178,7 @@ func PauseStanding(tx Tx, id, why string) error {
 	if err := mustAffect(tx.Exec(`UPDATE standing_grants SET paused = ?2 WHERE id = ?1 AND revoked = 0`, id, why)); err != nil {
 		return err
 	}
-	return touchStanding(tx, id)
+	return TouchStanding(tx, id)
 }
 
 // PauseAllStanding makes all standing grants in force cover nothing until
@@ -215,11 +215,11 @@ func StandingUsesReach(tx Tx, id string, since, limit int64, deletes bool) (bool
 	return n >= limit, err
 }
 
-// DerivedGrants lists the grants that a standing grant gave since a time and that
-// may still be used.
-func DerivedGrants(tx Tx, id string, since int64) ([]grant.Grant, error) {
+// DerivedGrants lists the grants that a standing grant gave and that may still
+// be used.
+func DerivedGrants(tx Tx, id string) ([]grant.Grant, error) {
 	return collect(tx, scanGrant, `SELECT `+grantColumns+` FROM grants WHERE status = 'approved'
-		AND id IN (SELECT grant_id FROM standing_uses WHERE standing = ?1 AND at > ?2)`, id, since)
+		AND id IN (SELECT grant_id FROM standing_uses WHERE standing = ?1)`, id)
 }
 
 // StandingNaming lists an author's standing grants in force that are for this
