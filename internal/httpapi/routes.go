@@ -53,6 +53,7 @@ func (s *server) grantRoutes() {
 		says: "A page of the grants that the caller may see, newest first.", gives: api.List{},
 		query: []string{
 			"status: pending, approved, denied, revoked, expired or used", "requester: e-mail address of the one who asked",
+			"section: active or history", "days: of history, 1 to 90, 7 if absent", "role: of the caller: requester, owner or approver", "type: command, delegation or standing",
 			"limit: 1 to 100, 20 if absent; more is taken for 100", "cursor: pagination.cursor of the page before",
 		},
 	})
@@ -64,7 +65,7 @@ func (s *server) grantRoutes() {
 		says:  "Approves, denies or revokes several, each by its own rules. 207 if one failed.",
 		takes: api.Batch{}, gives: api.BatchResults{}, also: []openapi.Answer{{Status: http.StatusMultiStatus, Body: api.BatchResults{}}},
 	})
-	s.handle("POST "+api.PathGrants+"/verify", verify)
+	s.handle("POST "+api.PathGrants+"/verify", verify, about{says: "Whether a grant token holds; nothing is spent.", takes: api.Verify{}, gives: api.Verified{}})
 	s.handle("GET "+api.PathGrants+"/{id}", getGrant, about{
 		says: "One grant, or the delegation of that name. Who is no party to it sees its state only.", gives: api.Grant{},
 		also:  []openapi.Answer{{Status: http.StatusOK, Body: api.Delegation{}}, {Status: http.StatusNotModified}},
@@ -109,8 +110,8 @@ func (s *server) trustRoutes() {
 func (s *server) standingRoutes() {
 	s.signedIn("GET "+api.PathStanding, listStanding, about{says: "Standing grants: a person's own, an agent's those for it.", gives: []api.Standing{}})
 	s.signedIn("POST "+api.PathStanding, addStanding, about{says: "Writes a pattern by a login, as far as logins may decide.", takes: api.StandingRequest{}, status: http.StatusCreated, gives: api.Standing{}})
-	s.signedIn("POST "+api.PathStanding+"/bulk-seed", seedStanding)
-	s.signedIn("GET "+api.PathUsers+"/{email}/agents", overview)
+	s.signedIn("POST "+api.PathStanding+"/bulk-seed", seedStanding, about{says: "Safe commands for agents that exist.", takes: api.Seed{}, gives: api.Seeded{}})
+	s.signedIn("GET "+api.PathUsers+"/{email}/agents", overview, about{says: "A person's agents with their standing grants and latest requests.", gives: []api.AgentOverview{}})
 	s.signedIn("POST "+api.PathStanding+"/test", testStanding, about{says: "What standing grants make of a request, without asking.", takes: api.TestStanding{}, gives: api.StandingTest{}})
 	s.signedIn("POST "+api.PathStanding+"/preview", previewStanding, about{says: "What a pattern would have covered.", takes: api.PreviewStanding{}, gives: api.StandingPreview{}})
 	s.signedIn("GET "+api.PathStanding+"/suggestions", suggestions, about{says: "Patterns that would have spared cards.", query: []string{"days: how far to look back"}, gives: []api.Suggestion{}})
