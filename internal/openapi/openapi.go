@@ -9,6 +9,7 @@
 package openapi
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -219,7 +220,7 @@ func (s *schemas) of(t reflect.Type, w way) (any, error) {
 		return map[string]any{}, nil
 	case implements(t, reflect.TypeFor[json.Marshaler]()):
 		return nil, fmt.Errorf("%v writes its JSON itself, which nobody can describe", t)
-	case implements(t, textMarshaler):
+	case implements(t, reflect.TypeFor[encoding.TextMarshaler]()):
 		return map[string]any{"type": "string"}, nil
 	}
 	switch t.Kind() {
@@ -251,8 +252,6 @@ func (s *schemas) of(t reflect.Type, w way) (any, error) {
 	}
 	return nil, fmt.Errorf("%v has no JSON", t)
 }
-
-var textMarshaler = reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]()
 
 func implements(t, what reflect.Type) bool {
 	return t.Implements(what) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(what)
