@@ -109,7 +109,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !s.admit(w, r) {
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, "/api/") {
+		// The pages have addresses below /api/ of their own.
+		if _, ours := s.pagesMux.Handler(r); ours != "" {
 			s.servePagesAPI(w, r)
 			return
 		}

@@ -157,7 +157,7 @@ func TestSecurityHeaders(t *testing.T) {
 	for name, a := range map[string]authoritytest.Answer{
 		"an answer": owner.Get("/api/me"), "a problem": owner.Get("/api/nothing"), "a stranger's": s.Stranger().Get(api.PathHealth),
 		"a challenge": s.Stranger().Post(api.PathChallenge, api.ChallengeRequest{ID: "x"}), "the pages' host": mara.Do("GET", "/api/me", nil),
-		"its problem": mara.Do("GET", "/api/nothing", nil),
+		"its problem": mara.Do("GET", "/api/admin/users", nil),
 	} {
 		for header, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cache-Control": "no-store",

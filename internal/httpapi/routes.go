@@ -162,11 +162,9 @@ func (s *server) pageRoutes() {
 	for _, page := range []string{"setup", "login", "grants/", "grant-approval", "trust/", "enroll", "agents", "account", "activity", "register", "recover"} {
 		s.mux.HandleFunc("GET /"+page, s.toPages)
 	}
-	for _, mux := range []*http.ServeMux{s.mux, s.pagesMux} {
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			writeProblem(w, &authority.Error{Status: 404, Title: "There is nothing at this address", Detail: r.Method + " " + r.URL.Path + "."})
-		})
-	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, &authority.Error{Status: 404, Title: "There is nothing at this address", Detail: r.Method + " " + r.URL.Path + "."})
+	})
 }
 
 func (s *server) toPages(w http.ResponseWriter, r *http.Request) {
