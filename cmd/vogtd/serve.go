@@ -140,7 +140,7 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	if pushes, pushed.Public, err = newPushes(ctx, cfg, a, mailer.words, origin, log); err != nil {
 		return err
 	}
-	web, err := pages.New(pages.Config{PagesOrigin: origin, Issuer: issuer, Version: version.String(), Clock: time.Now, Logger: log, PushKey: pushed.Public}, backend.New(a, cfg.BearerDecisions))
+	web, err := pages.New(pages.Config{PagesOrigin: origin, Issuer: issuer, Version: version.String(), Clock: time.Now, Logger: log, PushKey: pushed.Public, Recovery: mailer.configured}, backend.New(a, cfg.BearerDecisions))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"vogt/internal/api"
 	"vogt/internal/sshkey"
@@ -32,7 +33,13 @@ func (s *server) accountPage(v *visit) (*page, error) {
 		Consents       []ServiceConsent
 		AddPasskey     string // body of the call that prepares another passkey
 		PushKey        string
-	}{PushKey: s.cfg.PushKey, Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), Sessions: a.Sessions, Consents: a.Consents, AddPasskey: string(another)}
+		Recovery       time.Time
+		Away           bool
+		Recoverable    bool // by mail
+	}{
+		PushKey: s.cfg.PushKey, Recovery: a.Recovery, Away: a.Away, Recoverable: s.cfg.Recovery,
+		Passkeys: keysOf(a.Passkeys, "/p/passkeys/"), Keys: keysOf(a.Keys, "/p/keys/"), Sessions: a.Sessions, Consents: a.Consents, AddPasskey: string(another),
+	}
 	for _, in := range a.SignIns {
 		data.SignIns = append(data.SignIns, signIn{in, in.ID == v.session.ID, "/p/sessions/" + url.PathEscape(in.ID) + "/revoke"})
 	}

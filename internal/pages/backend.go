@@ -384,6 +384,8 @@ type Account struct {
 	SignIns  []SignIn
 	Sessions []ServiceSession // newest first
 	Consents []ServiceConsent // newest first
+	Recovery time.Time        // from which a recovery that waits may be used; zero: none waits
+	Away     bool             // the person has said so: a recovery waits longer
 }
 
 // Protection is what is in force, as far as the authority knows by itself.

@@ -186,7 +186,8 @@ func (s *server) loginPage(v *visit) (*page, error) {
 		Next          string
 		Card, Service bool
 		Hint          string
-	}{next, strings.HasPrefix(next, "/grants/"), strings.HasPrefix(next, "/authorize?"), hint}}, nil
+		Recovery      bool
+	}{next, strings.HasPrefix(next, "/grants/"), strings.HasPrefix(next, "/authorize?"), hint, s.cfg.Recovery}}, nil
 }
 
 // localPath accepts a path of these pages to return to after signing in, and

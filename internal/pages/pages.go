@@ -40,6 +40,8 @@ type Config struct {
 	// PushKey is what browsers subscribe to push messages with (RFC 8292, 3.2);
 	// empty where there are none.
 	PushKey string
+	// Recovery says that people can recover an account by mail.
+	Recovery bool
 	// Heartbeat is how often an open event stream says that it is alive; the
 	// script calls itself "not live" after two and a half of them. Zero is 15 s.
 	Heartbeat time.Duration

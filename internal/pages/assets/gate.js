@@ -92,13 +92,24 @@ document.addEventListener("click", e => {
   if (button) ("login" in button.dataset ? signIn : "register" in button.dataset ? another : recover)(button).catch(failed);
 });
 
+// lost asks for a recovery. What it says is the same for every address.
+async function lost(f) {
+  await post("/api/recovery/request", { email: $("#lost").value.trim() }, false);
+  say({ text: f.dataset.lost }, "info");
+}
+
 document.addEventListener("submit", e => {
+  if (e.target.matches("[data-lost]")) {
+    e.preventDefault();
+    lost(e.target).catch(failed);
+    return;
+  }
   if (!e.target.matches("[data-owner]")) return;
   e.preventDefault();
   register(e.target).catch(failed);
 });
 
-for (const b of $$("[data-login],[data-register],[data-recover],[data-cancel],[data-owner] button")) b.disabled = false;
+for (const b of $$("[data-login],[data-register],[data-recover],[data-cancel],[data-owner] button,[data-lost] button")) b.disabled = false;
 zones();
 const setup = $("[data-setup]");
 if (setup) awaitTerminal(setup.dataset.setup);

@@ -536,6 +536,12 @@ func (b *backend) Account(ctx context.Context, s pages.Session) (pages.Account, 
 	for _, in := range account.Sessions {
 		out.SignIns = append(out.SignIns, pages.SignIn{ID: in.ID, Name: in.Agent, Created: time.UnixMilli(in.Created), Seen: time.UnixMilli(in.Created)})
 	}
+	if _, out.Recovery, err = b.a.Recovery(ctx, a); err != nil {
+		return out, translate(err)
+	}
+	if out.Away, err = b.a.Away(ctx, a); err != nil {
+		return out, translate(err)
+	}
 	return out, b.services(ctx, a, &out)
 }
 

@@ -194,7 +194,7 @@ func (b *browser) answer(question, action string) string {
 // services starts an authority that knows one service.
 func services(t *testing.T) *authoritytest.Server {
 	t.Helper()
-	return start(t, make(chan authority.Letter, 10), authoritytest.WithConfig(func(c *authority.Config) {
+	return start(t, authoritytest.WithConfig(func(c *authority.Config) {
 		c.Clients = []authority.ClientMetadata{{ID: service, Name: "A service", RedirectURIs: []string{callback}}}
 	}))
 }

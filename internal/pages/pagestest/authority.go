@@ -44,8 +44,7 @@ type Authority struct {
 	sessions   map[string]*session
 	logins     map[string][]byte // ceremonies
 	link       *link
-	links      map[string]*registration  // by token
-	recoveries map[string]pages.LinkView // by token
+	links      map[string]*registration // by token
 	log        []pages.Entry
 	signed     int64
 	broken     bool
@@ -56,6 +55,7 @@ type Authority struct {
 	silent     bool
 	events     []pages.Event // the event with ID n is number n-1
 	services   services
+	recoveries map[string]pages.LinkView // by token
 }
 
 type person struct {
