@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"vogt/internal/api"
 	"vogt/internal/store"
 )
 
@@ -244,4 +245,46 @@ func (a *Authority) ChangeAgent(ctx context.Context, by Actor, email string, c C
 		}
 		return t.cutOff(by, email, "principal.deactivated")
 	})
+}
+
+// AllDelegations lists a page of everybody's delegations for whoever administers,
+// as Delegations does a party's.
+func (a *Authority) AllDelegations(ctx context.Context, by Actor, f store.DelegationFilter) (out []api.Delegation, next store.DelegationFilter, err error) {
+	if !by.manages() {
+		return nil, f, errManagement()
+	}
+	err = a.view(ctx, func(tx store.Tx) error {
+		out, next = []api.Delegation{}, f
+		rows, err := store.AllDelegations(tx, f)
+		for i, d := range rows {
+			out = append(out, a.delegationView(d))
+			if i < f.Limit-1 {
+				next.Before, next.BeforeID = d.Created, d.ID
+			}
+		}
+		return err
+	})
+	return out, next, err
+}
+
+// EndDelegation takes a delegation back on behalf of whoever administers.
+func (a *Authority) EndDelegation(ctx context.Context, by Actor, id string) (api.Delegation, error) {
+	var d store.Delegation
+	err := a.narrow(ctx, func(t *txn) (err error) {
+		if err := t.manages(by); err != nil {
+			return err
+		}
+		if d, err = store.DelegationByID(t, id); err != nil {
+			if ignoreNotFound(err) == nil {
+				return errNoDelegation()
+			}
+			return err
+		}
+		if err := t.endDelegation(by.Name(), d, "revoked"); err != nil {
+			return err
+		}
+		d, err = store.DelegationByID(t, id)
+		return err
+	})
+	return a.delegationView(d), err
 }

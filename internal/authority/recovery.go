@@ -221,9 +221,12 @@ func (a *Authority) RecoverVerify(ctx context.Context, token, ceremonyID, device
 	return cookie, p, nil
 }
 
-// signOutEverywhere ends a person's pages and logins.
+// signOutEverywhere ends a person's pages and logins, those at services too.
 func (t *txn) signOutEverywhere(email string) error {
 	if _, err := store.DeleteTokens(t, email); err != nil {
+		return err
+	}
+	if err := store.EndOAuthOf(t, email, int64(t.now)); err != nil {
 		return err
 	}
 	sessions, err := store.Sessions(t, email, int64(t.now))

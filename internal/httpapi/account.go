@@ -18,34 +18,36 @@ import (
 func (s *server) accountRoutes() {
 	// Neither needs to know who asks, and neither tells anything.
 	for _, wire := range []func(string, handler, ...about){s.handle, s.onPages} {
-		wire("POST /api/register", selfRegister, about{says: "Asks for an account, where people may; tells nothing.", takes: address{}, gives: done{}})
-		wire("POST /api/recovery/request", requestRecovery, about{says: "Asks for a way back into an account; tells nothing.", takes: address{}, gives: done{}})
-		wire("POST /api/recovery/cancel", cancelRecovery, about{says: "Stops a recovery, by its link or by a login.", takes: linkToken{}, gives: done{}})
+		wire("POST /api/register", selfRegister, about{says: "Asks for a registration link by mail. The answer is the same for every address.", takes: address{}, gives: done{}})
+		wire("POST /api/recovery/request", requestRecovery, about{says: "Asks for a recovery by mail. The answer is the same for every address.", takes: address{}, gives: done{}})
+		wire("POST /api/recovery/cancel", cancelRecovery, about{says: "Ends a recovery, by its token or as the person whose it is.", takes: linkToken{}, gives: done{}})
 	}
-	s.onPages("POST /api/recovery/options", recoverOptions, about{says: "Begins the passkey of a recovery.", takes: linkToken{}, gives: ceremonyAnswer{}})
-	s.onPages("POST /api/recovery/verify", recoverVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
+	s.onPages("POST /api/recovery/options", recoverOptions, about{says: "Begins a passkey for an account that is recovered; 425 while it waits.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.onPages("POST /api/recovery/verify", recoverVerify, about{says: "Finishes it and signs in.", takes: passkeyAnswer{}, gives: signedInAs{}})
 
-	s.onPages("POST /api/webauthn/register/options", registerOptions, about{says: "Begins the passkey of a registration link.", takes: linkToken{}, gives: ceremonyAnswer{}})
-	s.onPages("POST /api/webauthn/register/verify", registerVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
-	s.onPages("POST /api/webauthn/login/options", loginOptions, about{says: "Begins a sign-in by passkey.", gives: ceremonyAnswer{}})
-	s.onPages("POST /api/webauthn/login/verify", loginVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: newUser{}})
-	s.bySession("POST /api/webauthn/credentials/add/options", addOptions, about{says: "Begins another passkey.", takes: linkToken{}, gives: ceremonyAnswer{}})
-	s.bySession("POST /api/webauthn/credentials/add/verify", addVerify, about{says: "Ends it.", takes: passkeyAnswer{}, gives: addedPasskey{}})
-	s.bySession("GET /api/webauthn/credentials", myCredentials, about{says: "The caller's passkeys.", gives: []credentialView{}})
-	s.bySession("DELETE /api/webauthn/credentials/{id}", deleteMyCredential, about{says: "Takes one away.", gives: done{}})
-	s.bySession("POST /api/account/add-device-link", addDeviceLink, about{says: "A link for another device, in two calls.", takes: map[string]any{}, gives: map[string]any{}, also: []openapi.Answer{{Status: http.StatusAccepted, Body: map[string]any{}}}})
+	s.onPages("POST /api/webauthn/register/options", registerOptions, about{says: "Begins a passkey by a link.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.onPages("POST /api/webauthn/register/verify", registerVerify, about{says: "Finishes it and signs in.", takes: passkeyAnswer{}, gives: signedInAs{}})
+	s.onPages("POST /api/webauthn/login/options", loginOptions, about{says: "Begins signing in with a passkey.", takes: address{}, gives: ceremonyAnswer{}})
+	s.onPages("POST /api/webauthn/login/verify", loginVerify, about{says: "Finishes it.", takes: passkeyAnswer{}, gives: signedInAs{}})
+	s.bySession("POST /api/webauthn/credentials/add/options", addOptions, about{says: "Begins another passkey, by the link that a confirmed change gives.", takes: linkToken{}, gives: ceremonyAnswer{}})
+	s.bySession("POST /api/webauthn/credentials/add/verify", addVerify, about{says: "Finishes it.", takes: passkeyAnswer{}, gives: addedPasskey{}})
+	s.bySession("GET /api/webauthn/credentials", myCredentials, about{says: "The person's passkeys.", gives: []credentialView{}})
+	s.bySession("DELETE /api/webauthn/credentials/{id}", deleteMyCredential, about{says: "Takes one away; 400 for the last.", gives: done{}})
+	s.bySession("POST /api/account/add-device-link", addDeviceLink, about{
+		says: "Makes a link for another device: the first call prepares it, the second brings a passkey's assertion.", takes: deviceAnswer{}, gives: deviceLink{},
+		also: []openapi.Answer{{Status: http.StatusAccepted, Body: deviceQuestion{}}},
+	})
 
-	s.bySession("GET "+api.PathWhoAmI, whoAmI)
+	s.bySession("GET "+api.PathWhoAmI, whoAmI, about{says: "The person.", gives: me{}})
 	for _, path := range []string{"/api/logout", "/api/session/logout"} {
-		s.onPages("POST "+path, signOut, about{says: "Signs the browser out.", gives: done{}})
+		s.onPages("POST "+path, signOut, about{says: "Signs out.", gives: done{}})
 	}
-	s.bySession("GET /api/session/ssh-keys", mySSHKeys, about{says: "The caller's SSH keys.", gives: []api.Key{}})
-	s.bySession("POST /api/session/ssh-keys", addMySSHKey, about{says: "Prepares another SSH key; the refusal says where it is confirmed.", takes: newUserKey{}, gives: done{}})
-	s.bySession("DELETE /api/session/ssh-keys/{id}", deleteMyKey, about{says: "Takes one away.", gives: done{}})
-	s.bySession("GET /api/account/recovery", myRecovery, about{says: "A recovery of the caller's account that waits.", gives: waitingRecovery{}})
-	for _, method := range []string{"PUT", "POST"} {
-		s.bySession(method+" /api/account/vacation", setVacation, about{says: "Whether recoveries wait longer.", takes: vacation{}, gives: done{}})
-	}
+	s.bySession("GET /api/session/ssh-keys", mySSHKeys, about{says: "The person's SSH keys.", gives: []api.Key{}})
+	s.bySession("POST /api/session/ssh-keys", addMySSHKey, about{says: "Prepares another key; the refusal says where it is confirmed.", takes: newUserKey{}, gives: done{}})
+	s.bySession("DELETE /api/session/ssh-keys/{id}", deleteMyKey, about{says: "Takes a key away.", gives: done{}})
+	s.bySession("GET /api/account/recovery", myRecovery, about{says: "Whether a recovery of the account waits. Times are milliseconds.", gives: recoveryState{}})
+	s.bySession("PUT /api/account/vacation", setVacation, about{says: "Says that the person is away, or back.", takes: vacation{}, gives: done{}})
+	s.bySession("POST /api/account/vacation", setVacation, about{says: "Says that the person is away, or back.", takes: vacation{}, gives: done{}})
 
 	s.bySession("GET "+api.PathMyAgents, myAgents)
 	s.bySession("GET "+api.PathMyAgents+"/{email}", oneAgent)
@@ -53,12 +55,61 @@ func (s *server) accountRoutes() {
 	s.bySession("DELETE "+api.PathMyAgents+"/{email}", deleteAgent)
 }
 
+// The bodies of these addresses.
+type (
+	address struct {
+		Email string `json:"email"`
+	}
+	linkToken struct {
+		Token string `json:"token"`
+	}
+	signedInAs struct {
+		OK      bool   `json:"ok"`
+		Email   string `json:"email"`
+		Name    string `json:"name"`
+		Session string `json:"session"` // what the pages call it; not its cookie
+	}
+	addedPasskey struct {
+		OK bool   `json:"ok"`
+		ID string `json:"credentialId"`
+	}
+	deviceAnswer struct {
+		ID        string           `json:"id"`
+		Digest    statement.Digest `json:"digest"`
+		Assertion json.RawMessage  `json:"assertion"`
+	}
+	deviceQuestion struct {
+		OK         bool                 `json:"ok"`
+		ID         string               `json:"id"`
+		Digest     *statement.Digest    `json:"digest"`
+		Statement  *statement.Statement `json:"statement"`
+		Options    json.RawMessage      `json:"options"`
+		ConfirmURL string               `json:"confirmUrl"`
+	}
+	deviceLink struct {
+		OK        bool   `json:"ok"`
+		URL       string `json:"url"`
+		ExpiresIn int    `json:"expiresIn"` // seconds
+	}
+	recoveryState struct {
+		Pending     bool  `json:"pending"`
+		Away        bool  `json:"recoveryVacationMode"`
+		RequestedAt int64 `json:"requestedAt,omitempty"`
+		ReadyAt     int64 `json:"readyAt,omitempty"`
+	}
+	vacation struct {
+		Away *bool `json:"recoveryVacationMode"`
+	}
+	me struct {
+		api.Principal
+		IsAdmin bool `json:"isAdmin"`
+	}
+)
+
 func ok(c *call) error { return c.ok(http.StatusOK, map[string]bool{"ok": true}) }
 
 func selfRegister(c *call) error {
-	var in struct {
-		Email string `json:"email"`
-	}
+	var in address
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -69,9 +120,7 @@ func selfRegister(c *call) error {
 }
 
 func requestRecovery(c *call) error {
-	var in struct {
-		Email string `json:"email"`
-	}
+	var in address
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -82,9 +131,7 @@ func requestRecovery(c *call) error {
 }
 
 func cancelRecovery(c *call) error {
-	var in struct {
-		Token string `json:"token"`
-	}
+	var in linkToken
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -142,9 +189,7 @@ func (c *call) passkeyAnswer() (in passkeyAnswer, key []byte, err error) {
 }
 
 func registerOptions(c *call) error {
-	var in struct {
-		Token string `json:"token"`
-	}
+	var in linkToken
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -158,7 +203,7 @@ func (c *call) signedIn(cookie string) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": a.Principal.Email, "name": a.Principal.Name, "session": a.Session.ID})
+	return c.ok(http.StatusOK, signedInAs{OK: true, Email: a.Principal.Email, Name: a.Principal.Name, Session: a.Session.ID})
 }
 
 func registerVerify(c *call) error {
@@ -193,9 +238,7 @@ func loginVerify(c *call) error {
 }
 
 func recoverOptions(c *call) error {
-	var in struct {
-		Token string `json:"token"`
-	}
+	var in linkToken
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -218,9 +261,7 @@ func recoverVerify(c *call) error {
 // addOptions begins another passkey of a person who is signed in. That is a
 // change of trust, so it takes the link that confirming one gives.
 func addOptions(c *call) error {
-	var in struct {
-		Token string `json:"token"`
-	}
+	var in linkToken
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -248,7 +289,7 @@ func addVerify(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "credentialId": id})
+	return c.ok(http.StatusOK, addedPasskey{OK: true, ID: id})
 }
 
 func myCredentials(c *call) error {
@@ -301,11 +342,7 @@ func (c *call) trustNeeded(operation string, params map[string]string) error {
 // first call prepares the change and gives what the browser needs for it, the
 // second brings the assertion and gets the link, this once.
 func addDeviceLink(c *call) error {
-	var in struct {
-		ID        string           `json:"id"`
-		Digest    statement.Digest `json:"digest"`
-		Assertion json.RawMessage  `json:"assertion"`
-	}
+	var in deviceAnswer
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -318,8 +355,8 @@ func addDeviceLink(c *call) error {
 		if err != nil {
 			return err
 		}
-		return c.ok(http.StatusAccepted, map[string]any{
-			"ok": false, "id": change.ID, "digest": change.Digest, "statement": change.Statement, "options": json.RawMessage(options), "confirmUrl": change.ConfirmURL,
+		return c.ok(http.StatusAccepted, deviceQuestion{
+			ID: change.ID, Digest: change.Digest, Statement: change.Statement, Options: options, ConfirmURL: change.ConfirmURL,
 		})
 	}
 	if len(in.Assertion) == 0 {
@@ -333,7 +370,7 @@ func addDeviceLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "url": done.Link, "expiresIn": int(ends.Sub(c.s.Authority.Now()) / time.Second)})
+	return c.ok(http.StatusOK, deviceLink{OK: true, URL: done.Link, ExpiresIn: int(ends.Sub(c.s.Authority.Now()) / time.Second)})
 }
 
 // signOut ends the session of the browser that calls. It needs no click, like
@@ -358,9 +395,7 @@ func mySSHKeys(c *call) error {
 }
 
 func addMySSHKey(c *call) error {
-	var in struct {
-		PublicKey string `json:"publicKey"`
-	}
+	var in newUserKey
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -378,17 +413,15 @@ func myRecovery(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := map[string]any{"pending": !ready.IsZero(), "recoveryVacationMode": away}
-	if !ready.IsZero() {
-		out["requestedAt"], out["readyAt"] = asked.UnixMilli(), ready.UnixMilli()
+	out := recoveryState{Pending: !ready.IsZero(), Away: away}
+	if out.Pending {
+		out.RequestedAt, out.ReadyAt = asked.UnixMilli(), ready.UnixMilli()
 	}
 	return c.ok(http.StatusOK, out)
 }
 
 func setVacation(c *call) error {
-	var in struct {
-		Away *bool `json:"recoveryVacationMode"`
-	}
+	var in vacation
 	if err := c.body(&in); err != nil {
 		return err
 	}

@@ -14,30 +14,34 @@ import (
 // adminRoutes are for whoever administers: with the management token at the
 // issuer's host, or as a person with the admin role at the pages'.
 func (s *server) adminRoutes() {
+	pages := []string{"limit: how many, 100 at most", "cursor: pagination.cursor of the page before"}
+	search := append(pages, "search: in address or name")
 	for _, r := range []struct {
 		pattern string
 		fn      handler
 		about   about
 	}{
-		{"GET /api/admin/users", adminUsers, about{says: "Everybody.", query: []string{"search: part of an address or a name", "type: human or agent", "limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[userView]{}}},
-		{"POST /api/admin/users", adminCreateUser, about{says: "Enrols somebody.", takes: managedUser{}, gives: newUser{}}},
-		{"DELETE /api/admin/users/{email}", adminDeleteUser, about{says: "Removes somebody.", gives: done{}}},
-		{"PUT /api/admin/users/{email}/admin", adminSetAdmin, about{says: "Makes a person an administrator, or not.", takes: adminRole{}, gives: done{}}},
+		{"GET /api/admin/users", adminUsers, about{says: "A page of people and agents, by address, and how many there are.", query: append(search, "type: human or agent"), gives: usersPage{}}},
+		{"POST /api/admin/users", adminCreateUser, about{says: "Makes a person, or an agent of somebody.", takes: managedUser{}, gives: newUser{}}},
+		{"DELETE /api/admin/users/{email}", adminDeleteUser, about{says: "Removes somebody and ends everything that they could use.", gives: done{}}},
+		{"PUT /api/admin/users/{email}/admin", adminSetAdmin, about{says: "Gives or takes the admin role; for the management token.", takes: adminRole{}, gives: done{}}},
 		{"GET /api/admin/users/{email}/credentials", adminCredentials, about{says: "Somebody's passkeys.", gives: []credentialView{}}},
 		{"DELETE /api/admin/users/{email}/credentials/{id}", adminDeleteCredential, about{says: "Takes a passkey away.", gives: done{}}},
 		{"GET /api/admin/users/{email}/ssh-keys", adminKeys, about{says: "Somebody's SSH keys.", gives: []api.Key{}}},
-		{"POST /api/admin/users/{email}/ssh-keys", adminAddKey, about{says: "Adds an SSH key that logs in.", takes: newUserKey{}, gives: api.Key{}}},
-		{"DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey, about{says: "Takes an SSH key away.", gives: done{}}},
-		{"GET /api/admin/sessions", adminSessions, about{says: "Signed-in browsers.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[sessionView]{}}},
-		{"DELETE /api/admin/sessions/{id}", adminEndSession, about{says: "Signs one out.", gives: done{}}},
-		{"GET /api/admin/agents", adminAgents, about{says: "All agents.", query: []string{"search: part of an address or a name", "limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[userView]{}}},
-		{"POST /api/admin/agents", adminCreateAgent, about{says: "Enrols an agent.", takes: managedUser{}, gives: api.Principal{}}},
-		{"GET /api/admin/agents/{email}", adminAgent, about{says: "One agent.", gives: api.Principal{}}},
-		{"PUT /api/admin/agents/{email}", adminChangeAgent, about{says: "Changes an agent.", takes: changedAgent{}, gives: api.Principal{}}},
+		{"POST /api/admin/users/{email}/ssh-keys", adminAddKey, about{says: "Adds a key; in an account that was used it sleeps, and never decides.", takes: newUserKey{}, gives: api.Key{}}},
+		{"DELETE /api/admin/users/{email}/ssh-keys/{key}", adminDeleteKey, about{says: "Takes a key away.", gives: done{}}},
+		{"GET /api/admin/sessions", adminSessions, about{says: "A page of the pages that people are signed in on.", query: pages, gives: sessionsPage{}}},
+		{"DELETE /api/admin/sessions/{id}", adminEndSession, about{says: "Signs one of them out.", gives: done{}}},
+		{"GET /api/admin/delegations", adminDelegations, about{says: "A page of everybody's delegations, newest first.", query: pages, gives: api.Delegations{}}},
+		{"DELETE /api/admin/delegations/{id}", adminEndDelegation, about{says: "Takes a delegation back.", gives: api.Delegation{}}},
+		{"GET /api/admin/agents", adminAgents, about{says: "A page of agents.", query: search, gives: usersPage{}}},
+		{"POST /api/admin/agents", adminCreateAgent, about{says: "Makes an agent of somebody.", takes: managedUser{}, gives: api.Principal{}}},
+		{"GET /api/admin/agents/{email}", adminAgent, about{says: "One of them.", gives: api.Principal{}}},
+		{"PUT /api/admin/agents/{email}", adminChangeAgent, about{says: "Renames an agent or switches it off. Owner and approver stay.", takes: changedAgent{}, gives: api.Principal{}}},
 		{"DELETE /api/admin/agents/{email}", adminDeleteAgent, about{says: "Removes an agent.", gives: done{}}},
-		{"GET /api/admin/registration-urls", adminLinks, about{says: "Links by which people make their first passkey.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: listed[linkView]{}}},
-		{"POST /api/admin/registration-urls", adminMakeLink, about{says: "Makes one.", takes: newLink{}, gives: madeLink{}}},
-		{"DELETE /api/admin/registration-urls/{id}", adminTakeLink, about{says: "Takes one back.", gives: done{}}},
+		{"GET /api/admin/registration-urls", adminLinks, about{says: "A page of the registration links that wait, without their tokens.", query: pages, gives: linksPage{}}},
+		{"POST /api/admin/registration-urls", adminMakeLink, about{says: "Makes a link for somebody's first passkey, good once.", takes: newLink{}, gives: madeLink{}}},
+		{"DELETE /api/admin/registration-urls/{id}", adminTakeLink, about{says: "Takes a link back, by its id or its token.", gives: done{}}},
 	} {
 		s.handle(r.pattern, func(c *call) error {
 			if c.actor.Means != authority.Management {
@@ -57,8 +61,65 @@ func (s *server) adminRoutes() {
 				return err
 			}
 			return r.fn(c)
-		})
+		}, r.about)
 	}
+}
+
+// The bodies of these addresses.
+type (
+	adminRole struct {
+		Admin *bool `json:"isAdmin"`
+	}
+	changedAgent struct {
+		Name     *string `json:"name,omitempty"`
+		Owner    *string `json:"owner,omitempty"`
+		Approver *string `json:"approver,omitempty"`
+		Active   *bool   `json:"isActive,omitempty"`
+	}
+	newLink struct {
+		Email string `json:"email"`
+		Name  string `json:"name,omitempty"`
+		Hours *int   `json:"expiresInHours,omitempty"` // 24 if absent
+	}
+	usersPage    listed[userView]
+	sessionsPage listed[sessionView]
+	linksPage    listed[linkView]
+	madeLink     struct {
+		OK    bool   `json:"ok"`
+		ID    string `json:"id"`
+		Email string `json:"email"`
+		Token string `json:"token"`
+		URL   string `json:"registrationUrl"`
+		Hours int    `json:"expiresInHours"`
+	}
+)
+
+func adminDelegations(c *call) error {
+	limit, _ := c.paged()
+	f := store.DelegationFilter{Limit: limit + 1}
+	var err error
+	if f.Before, f.BeforeID, err = parseCursor(c.URL.Query().Get("cursor")); err != nil {
+		return err
+	}
+	var out api.Delegations
+	var next store.DelegationFilter
+	if out.Data, next, err = c.s.Authority.AllDelegations(c.Context(), c.actor, f); err != nil {
+		return err
+	}
+	if len(out.Data) > limit {
+		out.Data = out.Data[:limit]
+		cursor := writeCursor(next.Before, next.BeforeID)
+		out.Pagination = api.Pagination{Cursor: &cursor, HasMore: true}
+	}
+	return c.ok(http.StatusOK, out)
+}
+
+func adminEndDelegation(c *call) error {
+	d, err := c.s.Authority.EndDelegation(c.Context(), c.actor, c.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return c.ok(http.StatusOK, d)
 }
 
 // paged reads limit and cursor.
@@ -126,15 +187,13 @@ func adminCreateUser(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]any{"ok": true, "email": p.Email, "name": p.Name})
+	return c.ok(http.StatusOK, newUser{OK: true, Email: p.Email, Name: p.Name})
 }
 
 func adminDeleteUser(c *call) error { return deleteAgent(c) }
 
 func adminSetAdmin(c *call) error {
-	var in struct {
-		Admin *bool `json:"isAdmin"`
-	}
+	var in adminRole
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -196,10 +255,7 @@ func adminKeys(c *call) error {
 }
 
 func adminAddKey(c *call) error {
-	var in struct {
-		PublicKey string `json:"publicKey"`
-		Name      string `json:"name"`
-	}
+	var in newUserKey
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -281,12 +337,7 @@ func adminAgent(c *call) error {
 }
 
 func adminChangeAgent(c *call) error {
-	var in struct {
-		Name     *string `json:"name"`
-		Owner    *string `json:"owner"`
-		Approver *string `json:"approver"`
-		Active   *bool   `json:"isActive"`
-	}
+	var in changedAgent
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -329,11 +380,7 @@ func adminLinks(c *call) error {
 }
 
 func adminMakeLink(c *call) error {
-	var in struct {
-		Email string `json:"email"`
-		Name  string `json:"name"`
-		Hours *int   `json:"expiresInHours"`
-	}
+	var in newLink
 	if err := c.body(&in); err != nil {
 		return err
 	}
@@ -348,9 +395,7 @@ func adminMakeLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]any{
-		"ok": true, "id": l.ID, "email": l.Email, "token": token, "registrationUrl": c.s.Authority.LinkURL(token), "expiresInHours": hours,
-	})
+	return c.ok(http.StatusOK, madeLink{OK: true, ID: l.ID, Email: l.Email, Token: token, URL: c.s.Authority.LinkURL(token), Hours: hours})
 }
 
 func adminTakeLink(c *call) error {

@@ -72,51 +72,6 @@ type (
 		Email string `json:"email"`
 		Name  string `json:"name"`
 	}
-	me struct {
-		api.Principal
-		IsAdmin bool `json:"isAdmin"`
-	}
-	adminRole struct {
-		Admin bool `json:"isAdmin"`
-	}
-	changedAgent struct {
-		Name     string `json:"name,omitempty"`
-		Owner    string `json:"owner,omitempty"`
-		Approver string `json:"approver,omitempty"`
-		Active   *bool  `json:"isActive,omitempty"`
-	}
-	newLink struct {
-		Email string `json:"email"`
-		Name  string `json:"name"`
-		Hours int    `json:"expiresInHours,omitempty"`
-	}
-	madeLink struct {
-		OK    bool   `json:"ok"`
-		ID    string `json:"id"`
-		Email string `json:"email"`
-		Token string `json:"token"`
-		URL   string `json:"registrationUrl"`
-		Hours int    `json:"expiresInHours"`
-	}
-	address struct {
-		Email string `json:"email"`
-	}
-	linkToken struct {
-		Token string `json:"token"`
-	}
-	addedPasskey struct {
-		OK bool   `json:"ok"`
-		ID string `json:"credentialId"`
-	}
-	waitingRecovery struct {
-		Pending   bool  `json:"pending"`
-		Away      bool  `json:"recoveryVacationMode"`
-		Requested int64 `json:"requestedAt,omitempty"` // milliseconds
-		Ready     int64 `json:"readyAt,omitempty"`     // milliseconds
-	}
-	vacation struct {
-		Away bool `json:"recoveryVacationMode"`
-	}
 	keySet struct {
 		Keys []map[string]any `json:"keys"`
 	}

@@ -46,6 +46,10 @@ func (s *server) servePagesAPI(w http.ResponseWriter, r *http.Request) {
 // onPages wires a handler that needs nobody to be signed in.
 func (s *server) onPages(pattern string, fn handler, a ...about) {
 	s.describePage(pattern, a)
+	s.wirePage(pattern, fn)
+}
+
+func (s *server) wirePage(pattern string, fn handler) {
 	s.pagesMux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{ResponseWriter: w, Request: r, s: s}
 		defer func() {

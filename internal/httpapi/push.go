@@ -16,9 +16,13 @@ type Push struct {
 }
 
 func (s *server) pushRoutes() {
-	s.bySession("GET /api/push/vapid", vapid, about{says: "The key that browsers subscribe with (RFC 8292).", gives: map[string]string{}})
-	s.bySession("POST /api/push/subscribe", subscribe, about{says: "Has a browser told of requests that wait (RFC 8030).", takes: subscriptionBody{}, status: http.StatusCreated, gives: done{}})
-	s.bySession("DELETE /api/push/subscribe", unsubscribe, about{says: "Ends that.", takes: subscriptionBody{}, gives: done{}})
+	s.bySession("GET /api/push/vapid", vapid, about{says: "What browsers subscribe to notifications with (RFC 8292).", gives: vapidKey{}})
+	s.bySession("POST /api/push/subscribe", subscribe, about{says: "Has this browser told of requests.", takes: subscriptionBody{}, status: http.StatusCreated, gives: done{}})
+	s.bySession("DELETE /api/push/subscribe", unsubscribe, about{says: "No longer.", takes: subscriptionBody{}, gives: done{}})
+}
+
+type vapidKey struct {
+	Public string `json:"vapidPublicKey"`
 }
 
 func (c *call) pushOn() error {
@@ -35,7 +39,7 @@ func vapid(c *call) error {
 	if err := c.pushOn(); err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, map[string]string{"vapidPublicKey": c.s.Push.Public})
+	return c.ok(http.StatusOK, vapidKey{c.s.Push.Public})
 }
 
 // subscriptionBody is a PushSubscription as browsers serialise it (Push API,

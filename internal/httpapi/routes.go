@@ -135,14 +135,14 @@ func (s *server) delegationRoutes() {
 	s.signedIn("GET "+api.PathDelegations+"/{id}", getDelegation, about{says: "One delegation.", gives: api.Delegation{}})
 	s.signedIn("DELETE "+api.PathDelegations+"/{id}", revokeDelegation, about{says: "Takes it back.", gives: api.Delegation{}})
 	s.handle("POST "+api.PathDelegations+"/{id}/validate", validateDelegation, about{says: "Whether it holds.", takes: api.ValidateDelegation{}, gives: api.DelegationValidity{}})
-	s.signedIn("GET "+api.PathDeputies, listDeputies)
-	s.signedIn("DELETE "+api.PathDeputies+"/{id}", endDeputy)
+	s.signedIn("GET "+api.PathDeputies, listDeputies, about{says: "The deputies of the caller, and whose deputy it is.", gives: []api.Deputy{}})
+	s.signedIn("DELETE "+api.PathDeputies+"/{id}", endDeputy, about{says: "Ends a deputy's mandate.", gives: done{}})
 }
 
 func (s *server) shapeRoutes() {
-	s.handle("GET "+api.PathShapes, s.listShapes)
-	s.handle("GET "+api.PathShapes+"/{cli}", getShape)
-	s.handle("POST "+api.PathShapes+"/resolve", resolveShape)
+	s.handle("GET "+api.PathShapes, s.listShapes, about{says: "What the catalog knows of programs.", gives: []api.Shape{}})
+	s.handle("GET "+api.PathShapes+"/{cli}", getShape, about{says: "One program of it.", gives: api.Shape{}})
+	s.handle("POST "+api.PathShapes+"/resolve", resolveShape, about{says: "What the authority reads in an argument list.", takes: api.Resolve{}, gives: api.Resolved{}})
 }
 
 func (s *server) logRoutes() {

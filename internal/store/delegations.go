@@ -94,6 +94,16 @@ func Delegations(tx Tx, f DelegationFilter) ([]Delegation, error) {
 		f.Delegator, f.Delegate, int64(f.Since), int64(f.Before), f.BeforeID, f.Limit)
 }
 
+// AllDelegations returns a page of everybody's, newest first; only the cursor and
+// the limit of the filter count.
+func AllDelegations(tx Tx, f DelegationFilter) ([]Delegation, error) {
+	if f.Before == 0 {
+		f.Before = 1 << 62
+	}
+	return collect(tx, scanDelegation, `SELECT `+delegationColumns+` FROM delegations WHERE (created, id) < (?1, ?2) ORDER BY created DESC, id DESC LIMIT ?3`,
+		int64(f.Before), f.BeforeID, f.Limit)
+}
+
 // CountDelegations counts those of a delegator that may still be used.
 func CountDelegations(tx Tx, delegator string, now int64) (n int, err error) {
 	err = tx.QueryRow(`SELECT COUNT(*) FROM delegations WHERE delegator = ?1 AND status = 'approved'
