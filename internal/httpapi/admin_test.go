@@ -392,3 +392,47 @@ func TestAdminAgents(t *testing.T) {
 	manager.Do("DELETE", path, nil).Want(200)
 	manager.Get(path).Problem(404)
 }
+
+// TestAdminDelegations: all of them are listed for whoever administers, page by
+// page, and can be ended.
+func TestAdminDelegations(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t, authoritytest.WithPages(noPages))
+	owner := s.Owner()
+	mara := s.Person("mara@example.com")
+	for _, from := range []*authoritytest.Principal{owner, mara, owner} {
+		to := mara
+		if from == mara {
+			to = owner
+		}
+		from.Change(api.TrustDelegationAdd, map[string]string{"delegate": to.Email, "audience": "plans.example", "grant_type": "always", "scopes": "read"})
+		s.Clock.Advance(time.Second)
+	}
+	manager := s.Manager()
+	var seen []string
+	path := "/api/admin/delegations?limit=2"
+	for range 3 {
+		var l api.Delegations
+		manager.Get(path).Into(&l)
+		for _, d := range l.Data {
+			seen = append(seen, d.ID)
+		}
+		if !l.Pagination.HasMore {
+			break
+		}
+		path = "/api/admin/delegations?limit=2&cursor=" + url.QueryEscape(*l.Pagination.Cursor)
+	}
+	if len(seen) != 3 {
+		t.Fatalf("%v", seen)
+	}
+	plain := s.Register("plain@example.com")
+	plain.Do("GET", "/api/admin/delegations", nil).Problem(403)
+	plain.Do("DELETE", "/api/admin/delegations/"+seen[0], nil).Problem(403)
+	manager.Do("DELETE", "/api/admin/delegations/"+seen[0], nil).Want(200)
+	manager.Do("DELETE", "/api/admin/delegations/none", nil).Problem(404)
+	var d api.Delegation
+	owner.Get("/api/delegations/" + seen[0]).Into(&d)
+	if d.Status != grant.Revoked {
+		t.Errorf("it is %s", d.Status)
+	}
+}
