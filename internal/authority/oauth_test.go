@@ -539,6 +539,34 @@ func TestPolicy(t *testing.T) {
 		}
 	}
 
+	// What is permitted without a question still needs the page's key: a cookie
+	// alone gets nobody in anywhere.
+	sources.set("example.com", authority.ModeOpen)
+	cookieOnly := w.page
+	cookieOnly.Proven = false
+	silent, err := w.s.Authority.Authorize(ctx, cookieOnly, q)
+	if err != nil || silent.Ask == "" || silent.Location != "" {
+		t.Errorf("the cookie alone: %+v, %v", silent, err)
+	}
+	if _, err := w.s.Authority.AnswerConsent(ctx, cookieOnly, silent.Ask, true); err == nil {
+		t.Error("the cookie alone went on")
+	}
+	to, err := w.s.Authority.AnswerConsent(ctx, w.page, silent.Ask, true)
+	if v := answered(t, to, plansRedirect); err != nil || v.Get("code") == "" {
+		t.Errorf("with the key: %q, %v", to, err)
+	}
+	if kept, err := w.s.Authority.Consents(ctx, w.page); err != nil || len(kept) != 0 {
+		t.Errorf("nobody agreed, and kept is %+v, %v", kept, err)
+	}
+	silent, err = w.s.Authority.Authorize(ctx, cookieOnly, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources.set("example.com", authority.ModePerson)
+	if to, err = w.s.Authority.AnswerConsent(ctx, w.page, silent.Ask, true); err != nil || answered(t, to, plansRedirect).Get("error") != "consent_required" {
+		t.Errorf("what is asked meanwhile: %q, %v", to, err)
+	}
+
 	// A yes needs the page's proof, the same session, and a policy that still
 	// permits it.
 	id := page(q).Ask
@@ -555,7 +583,7 @@ func TestPolicy(t *testing.T) {
 		t.Error("another session agreed")
 	}
 	sources.set("example.com", authority.ModeDeny)
-	to, err := w.s.Authority.AnswerConsent(ctx, w.page, id, true)
+	to, err = w.s.Authority.AnswerConsent(ctx, w.page, id, true)
 	if v := answered(t, to, plansRedirect); err != nil || v.Get("error") != "access_denied" {
 		t.Errorf("agreed to what is forbidden meanwhile: %q, %v", to, err)
 	}

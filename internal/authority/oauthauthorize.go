@@ -261,8 +261,10 @@ func (a *Authority) authorize(ctx context.Context, by Actor, c ClientMetadata, r
 		return Authorization{Denied: id}, err
 	case verdict == ask && (by.Means != Page || r.prompts("none")):
 		return Authorization{Location: a.refusedAt(r, "consent_required", "The person has to agree to this on a page first.")}, nil
-	case verdict == ask:
-		id, err := a.pend(by, question{Request: r})
+	case verdict == ask, by.Means == Page && !by.Proven:
+		// A cookie alone reads. What was agreed to before is not asked again, but
+		// the page has to show that it holds the session's key.
+		id, err := a.pend(by, question{Request: r, Agreed: verdict == allowed})
 		return Authorization{Ask: id}, err
 	}
 	to, err := a.give(ctx, by, c, r, false)

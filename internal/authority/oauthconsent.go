@@ -15,6 +15,7 @@ const purposeConsent = "oauth-consent"
 type question struct {
 	Request authorizeRequest `json:"request"`
 	Denied  Denial           `json:"denied,omitempty"` // "" for a question
+	Agreed  bool             `json:"agreed,omitempty"` // there is nothing to ask, only to prove
 }
 
 // pend keeps a question for its page.
@@ -43,6 +44,8 @@ type Consent struct {
 	Native bool
 	// Denied is why nothing is given, "" where the person decides.
 	Denied Denial
+	// Agreed tells that nothing is to be asked: the page proves itself and goes on.
+	Agreed bool
 }
 
 func errNoQuestion() *Error {
@@ -61,7 +64,7 @@ func (a *Authority) Consent(ctx context.Context, by Actor, id string) (Consent, 
 	}
 	r := q.Request
 	out := Consent{
-		ID: id, Client: meta, RedirectURI: r.RedirectURI, Login: r.Client == CLIClient, Native: native(r.RedirectURI), Denied: q.Denied,
+		ID: id, Client: meta, RedirectURI: r.RedirectURI, Login: r.Client == CLIClient, Native: native(r.RedirectURI), Denied: q.Denied, Agreed: q.Agreed,
 	}
 	for _, s := range []string{scopeOpenID, scopeEmail, scopeProfile, scopeOffline} {
 		if hasScope(r.Scope, s) {
@@ -125,7 +128,10 @@ func (a *Authority) AnswerConsent(ctx context.Context, by Actor, id string, yes 
 	if verdict == refused {
 		return a.refusedAt(q.Request, "access_denied", reason.describe()), nil
 	}
-	return a.give(ctx, by, meta, q.Request, true)
+	if q.Agreed && verdict != allowed {
+		return a.refusedAt(q.Request, "consent_required", "What was agreed to was withdrawn."), nil
+	}
+	return a.give(ctx, by, meta, q.Request, !q.Agreed)
 }
 
 // Consents lists the services that the actor has agreed to.
@@ -220,7 +226,7 @@ func (a *Authority) EndSessionOf(ctx context.Context, by Actor, id string) error
 }
 
 // AllowClient and DisallowClient keep the list of services that a domain's
-// administrators allow, which management does for them.
+// administrators allow, on behalf of whoever administers.
 func (a *Authority) AllowClient(ctx context.Context, by Actor, domain, client string) error {
 	return a.changeAllowed(ctx, by, domain, client, "client.allowed", func(t *txn) error {
 		return store.AllowClient(t, store.AllowedClient{Domain: lower(domain), Client: client, Created: int64(t.now)})
@@ -240,13 +246,13 @@ func (a *Authority) DisallowClient(ctx context.Context, by Actor, domain, client
 }
 
 func (a *Authority) changeAllowed(ctx context.Context, by Actor, domain, client, operation string, change func(*txn) error) error {
-	if by.Means != Management {
-		return errManagement()
-	}
 	if domain == "" || client == "" || len(domain) > 255 || len(client) > 255 || !plainText(domain) || !plainText(client) {
 		return problem(400, "Domain or client cannot be used", "Give the mail domain and the client's ID.", "")
 	}
 	return a.update(ctx, func(t *txn) error {
+		if err := t.manages(by); err != nil {
+			return err
+		}
 		if err := change(t); err != nil {
 			return err
 		}
@@ -256,7 +262,7 @@ func (a *Authority) changeAllowed(ctx context.Context, by Actor, domain, client,
 
 // AllowedClients lists what domains' administrators allow.
 func (a *Authority) AllowedClients(ctx context.Context, by Actor, domain string) (out []store.AllowedClient, err error) {
-	if by.Means != Management {
+	if !by.manages() {
 		return nil, errManagement()
 	}
 	err = a.view(ctx, func(tx store.Tx) error {

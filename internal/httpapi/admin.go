@@ -42,6 +42,9 @@ func (s *server) adminRoutes() {
 		{"GET /api/admin/registration-urls", adminLinks, about{says: "A page of the registration links that wait, without their tokens.", query: pages, gives: linksPage{}}},
 		{"POST /api/admin/registration-urls", adminMakeLink, about{says: "Makes a link for somebody's first passkey, good once.", takes: newLink{}, gives: madeLink{}}},
 		{"DELETE /api/admin/registration-urls/{id}", adminTakeLink, about{says: "Takes a link back, by its id or its token.", gives: done{}}},
+		{"GET " + api.PathAllowedClients, allowedClients, about{says: "Services that people of a domain may use.", query: []string{"domain: of people's addresses"}, gives: envelope[api.AllowedClient]{}}},
+		{"POST " + api.PathAllowedClients, allowClient, about{says: "Allows one.", takes: api.AllowedClient{}, gives: done{}}},
+		{"DELETE " + api.PathAllowedClients + "/{domain}/{client}", disallowClient, about{says: "Takes that back.", gives: done{}}},
 	} {
 		s.handle(r.pattern, func(c *call) error {
 			if c.actor.Means != authority.Management {

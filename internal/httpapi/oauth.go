@@ -32,13 +32,12 @@ func (s *server) oauthRoutes() {
 	s.oauth("GET "+api.PathUserInfo, userInfo, about{says: "Who the bearer is (OpenID Connect Core 1.0, 5.3).", gives: api.UserInfo{}, fails: api.OAuthError{}})
 	s.oauth("POST "+api.PathUserInfo, userInfo, about{says: "Who the bearer is (OpenID Connect Core 1.0, 5.3).", gives: api.UserInfo{}, fails: api.OAuthError{}})
 
-	s.signedIn("GET "+api.PathMySessions, clientSessions, about{says: "Where services hold a session of the caller's.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: envelope[api.ClientSession]{}})
-	s.signedIn("DELETE "+api.PathMySessions+"/{id}", endClientSession, about{says: "Ends one.", gives: nothing{}})
-	s.signedIn("GET "+api.PathConsents, consents, about{says: "What services the caller has consented to.", gives: envelope[api.ClientConsent]{}})
-	s.signedIn("DELETE "+api.PathConsents+"/{client}", withdrawConsent, about{says: "Withdraws a consent.", gives: nothing{}})
-	s.handle("GET "+api.PathAllowedClients, allowedClients, about{says: "Services that people of a domain may use; for the management token.", query: []string{"domain: of people's addresses"}, gives: envelope[api.AllowedClient]{}})
-	s.handle("POST "+api.PathAllowedClients, allowClient, about{says: "Allows one; for the management token.", takes: api.AllowedClient{}, gives: done{}})
-	s.handle("DELETE "+api.PathAllowedClients+"/{domain}/{client}", disallowClient, about{says: "Takes that back; for the management token.", gives: done{}})
+	for _, wire := range []func(string, handler, ...about){s.signedIn, s.bySession} {
+		wire("GET "+api.PathMySessions, clientSessions, about{says: "Where services hold a session of the caller's.", query: []string{"limit: 1 to 100", "cursor: pagination.cursor of the page before"}, gives: envelope[api.ClientSession]{}})
+		wire("DELETE "+api.PathMySessions+"/{id}", endClientSession, about{says: "Ends one.", gives: nothing{}})
+		wire("GET "+api.PathConsents, consents, about{says: "What services the caller has consented to.", gives: envelope[api.ClientConsent]{}})
+		wire("DELETE "+api.PathConsents+"/{client}", withdrawConsent, about{says: "Withdraws a consent.", gives: nothing{}})
+	}
 
 	for _, page := range []string{"consent", "denied"} {
 		s.mux.HandleFunc("GET /"+page, s.toPages)

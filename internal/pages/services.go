@@ -18,7 +18,7 @@ type Authorization struct {
 	SignIn bool
 	Hint   string
 	Again  url.Values
-	Ask    string // ID of a question that the person answers
+	Ask    string // ID of a question that the person, or for what was agreed to the page, answers
 	Denied string // ID of a refusal that the person is told of
 }
 
@@ -34,6 +34,7 @@ type Question struct {
 	Login       bool   // it would be logged in here as the person
 	Native      bool   // any program of the person's machine could be the service
 	Denied      string // "", or domain, list, delegator, login
+	Agreed      bool   // nothing is asked: the page shows that it has the session's key, and goes on
 }
 
 // Services lets people log in elsewhere with their account here (OAuth 2, OpenID
@@ -166,8 +167,11 @@ func (s *server) consentPage(v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &page{view: "consent", section: "account", title: v.must("consent.title"),
-		data: questionView{q, "/api/authorize/consent", "/consent?request=" + url.QueryEscape(q.ID)}}, nil
+	body, err := json.Marshal(consentBody{CSRF: q.ID, Action: "approve"})
+	return &page{view: "consent", section: "account", title: v.must("consent.title"), data: struct {
+		questionView
+		Body string // of the yes to what was agreed to
+	}{questionView{q, "/api/authorize/consent", "/consent?request=" + url.QueryEscape(q.ID)}, string(body)}}, err
 }
 
 func (s *server) deniedPage(v *visit) (*page, error) {

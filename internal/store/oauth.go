@@ -129,11 +129,12 @@ func EndFamily(tx Tx, id string, now int64) (bool, error) {
 	return families+tokens > 0, err
 }
 
-// EndOAuthOf ends the families of one principal. Its codes are those of a
-// generation that is over.
+// EndOAuthOf ends the families and unused codes of one principal.
 func EndOAuthOf(tx Tx, email string, now int64) error {
-	_, err := tx.Exec(`UPDATE oauth_families SET ended = ?2 WHERE email = ?1 AND ended = 0`, email, now)
-	return err
+	return everyExec(tx, []string{
+		`UPDATE oauth_families SET ended = ?2 WHERE email = ?1 AND ended = 0`,
+		`UPDATE oauth_codes SET used = ?2 WHERE email = ?1 AND used = 0`,
+	}, email, now)
 }
 
 // EndOAuthOfAgents ends the families and unused codes of every agent.

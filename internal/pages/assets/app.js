@@ -508,5 +508,6 @@ if (told) {
 opened();
 connect();
 haveKey = Boolean(await clickKey());
+$("[data-go]")?.click();
 draw();
 if (!haveKey && form()) say({ kind: "no-click", text: words.nokey });

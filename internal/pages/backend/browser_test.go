@@ -1,11 +1,13 @@
 package backend_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,7 +54,15 @@ type person struct {
 	s       *authoritytest.Server
 	agent   *authoritytest.Principal
 	app     string // redirect address of a service
+	mode    *atomic.Value
 	letters <-chan authority.Letter
+}
+
+// policy is one mode for every domain.
+type policy struct{ mode *atomic.Value }
+
+func (p policy) Mode(context.Context, string) (authority.Mode, error) {
+	return p.mode.Load().(authority.Mode), nil
 }
 
 // TestInBrowser is a person's first day: everything that the pages do for her,
@@ -64,12 +74,14 @@ func TestInBrowser(t *testing.T) {
 	}))
 	t.Cleanup(app.Close)
 	letters := make(chan authority.Letter, 10)
-	s := start(t, authoritytest.WithConfig(func(c *authority.Config) {
+	mode := new(atomic.Value)
+	mode.Store(authority.ModePerson)
+	s := start(t, authoritytest.WithServices(nil, policy{mode}), authoritytest.WithConfig(func(c *authority.Config) {
 		c.Clients = []authority.ClientMetadata{{ID: service, Name: "A service", RedirectURIs: []string{app.URL + "/callback"}}}
 	}), authoritytest.WithHousekeeping(), authoritytest.WithDeps(func(d *authority.Deps) {
 		d.Mail = func(l authority.Letter) { letters <- l }
 	}))
-	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s, letters: letters, app: app.URL + "/callback"}
+	b := &person{Tab: browsertest.NewTab(t, browser, s.Pages), s: s, letters: letters, app: app.URL + "/callback", mode: mode}
 	b.Viewport(1440, 900, false)
 	for _, step := range []struct {
 		name string
@@ -252,6 +264,11 @@ func logInAtService(t *testing.T, b *person) {
 	}
 	b.Visit("/account")
 	b.Wait(b.Has("A service (" + service + ")"))
+	// Where nobody is asked, the page goes on by itself, with its key.
+	b.mode.Store(authority.ModeOpen)
+	b.Visit(link)
+	b.Wait(`location.href.startsWith("` + b.app + `?code=") && document.body.innerText === "welcome"`)
+	b.mode.Store(authority.ModePerson)
 }
 
 const (

@@ -541,6 +541,13 @@ func TestServiceSessions(t *testing.T) {
 		t.Fatal("the account page shows no session")
 	}
 	id, _, _ := strings.Cut(page[i+len(before):], "/")
+	// As programs read it, with the page's cookie, which ends nothing.
+	if a := b.get("/api/me/sessions"); a.StatusCode != 200 || !strings.Contains(a.text, id) {
+		t.Errorf("the sessions: %d %s", a.StatusCode, a.text)
+	}
+	if a := b.do("DELETE", "/api/me/sessions/"+id, nil, "Origin", s.Pages); a.StatusCode != 403 {
+		t.Errorf("ended by the cookie alone: %d", a.StatusCode)
+	}
 	if a := b.click("/p/services/"+id+"/end", struct{}{}); a.StatusCode != 200 {
 		t.Errorf("ended: %d %s", a.StatusCode, a.text)
 	}

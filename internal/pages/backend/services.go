@@ -55,7 +55,7 @@ func (b *backend) Consent(ctx context.Context, s pages.Session, id string) (page
 	c, err := b.a.Consent(ctx, by, id)
 	return pages.Question{
 		ID: c.ID, Client: c.Client.ID, Name: c.Client.Name, URI: c.Client.URI, PolicyURI: c.Client.PolicyURI, RedirectURI: c.RedirectURI,
-		Scopes: c.Scopes, Login: c.Login, Native: c.Native, Denied: string(c.Denied),
+		Scopes: c.Scopes, Login: c.Login, Native: c.Native, Denied: string(c.Denied), Agreed: c.Agreed,
 	}, service(err)
 }
 
