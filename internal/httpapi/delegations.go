@@ -10,6 +10,7 @@ import (
 
 	"vogt/internal/api"
 	"vogt/internal/authority"
+	"vogt/internal/grant"
 	"vogt/internal/store"
 )
 
@@ -112,7 +113,11 @@ func (c *call) delegationAsGrant(none error) error {
 		if err != nil {
 			return err
 		}
-		return c.ok(http.StatusOK, d)
+		return c.ok(http.StatusOK, api.Grant{
+			ID: d.ID, Type: d.Type, Status: d.Status, Requester: d.Delegator, CreatedAt: d.CreatedAt, DecidedAt: d.DecidedAt, DecidedBy: d.DecidedBy,
+			ExpiresAt: d.ExpiresAt, Uses: d.Uses, Strength: d.Strength,
+			Request: &grant.Request{Requester: d.Delegator, Host: d.Audience, Audience: d.Audience, Type: d.Request.Type, Duration: d.Request.Duration},
+		})
 	}
 	status, err := c.s.Authority.DelegationStatus(c.Context(), id)
 	if isNotFound(err) {
