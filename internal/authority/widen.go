@@ -195,6 +195,8 @@ func (a *Authority) ApproveWidened(ctx context.Context, by Actor, id string, w W
 		return g, nil, a.refuse(ctx, by, g.ID, tried, problem(403, "Only the owner permits more than what is asked", "An approver answers single requests.", "Ask "+g.Owner+": vogt standing add.").kind("forbidden"))
 	case g.Status != grant.Pending:
 		return g, nil, errDecided(g)
+	case g.TwoPersons():
+		return g, nil, problem(403, "Two persons must allow this", "One of them cannot permit more than what is asked.", "Approve it; the second person must allow the same.").kind("forbidden")
 	case w.Reach.Type == grant.Once:
 		return g, nil, problem(400, "What is used once is not widened", "A wider permission lasts: grant_type timed or always.", "Approve it once without widening.").kind("invalid_grant_type")
 	case !lasting(g):

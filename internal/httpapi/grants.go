@@ -388,7 +388,7 @@ func (c *call) approve(id string, d api.Decide) (grant.Grant, error) {
 		d.GrantType = grant.Once
 		if party && d.Digest == nil {
 			d.GrantType = g.Request.Type
-			if d.Duration == 0 {
+			if d.Duration == 0 && d.GrantType == grant.Timed {
 				d.Duration = g.Request.Duration
 			}
 		}
