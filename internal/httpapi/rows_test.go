@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,26 +25,40 @@ import (
 // and what is weak. Each row is decided: here by a use or an attack against the real
 // handler, or by the test of another part.
 
-// elsewhere are rows that belong to parts with tests of their own, and to which.
+// elsewhere are rows that belong to parts with tests of their own: which tests, by
+// folder below internal and name.
 var elsewhere = map[string]string{
-	"disagreement 1":  "OAuth: refresh without client_id",
-	"disagreement 9":  "delegation: flat members",
-	"disagreement 10": "OAuth: DELETE /api/me/sessions answers JSON",
-	"disagreement 16": "administration: a person's bearer at /api/auth/enroll",
-	"disagreement 23": "OAuth: errors of /token and /userinfo",
-	"disagreement 24": "administration: limit, cursor and search of users",
-	"weakness 3":      "OAuth: client assertions",
-	"weakness 4":      "delegation: a delegated token is no bearer",
-	"weakness 18":     "delegation: timed without duration, to oneself",
-	"weakness 21":     "authority: TestSigningKeyRotation and others of keys_test.go",
-	"weakness 22":     "OAuth: fetches of client metadata",
-	"weakness 26":     "delegation: the member delegation_grant",
-	"shim 4":          "delegation: flat members",
-	"shim 6":          "OAuth: refresh without client_id",
-	"shim 8":          "administration: a person's bearer at /api/auth/enroll",
-	"shim 10":         "OAuth: expires_in of client_credentials",
-	"shim 11":         "administration: limit and search of users",
-	"hole 5":          "OAuth: sessions without hashes of tokens",
+	"disagreement 1": "authority TestRefreshAttacks", // renewed without client_id, refused with another one
+	"weakness 3":     "authority TestClientCredentials",
+	"weakness 4":     "authority TestDelegatedTokenIsNoLogin",
+	"weakness 21":    "authority TestSigningKeyRotation",
+	"weakness 22":    "fetch TestRebinding",
+	"weakness 26":    "authority TestDelegatedTokens",
+	"shim 6":         "authority TestRefreshAttacks",
+	"shim 10":        "authority TestClientCredentials", // expires_in is compared with exp
+}
+
+// TestElsewhere: the tests that are named for a row exist.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	for row, named := range elsewhere {
+		folder, name, _ := strings.Cut(named, " ")
+		files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || bytes.Contains(b, []byte("\nfunc "+name+"(t *testing.T)"))
+		}
+		if !found {
+			t.Errorf("%s: there is no test %s in %s", row, name, folder)
+		}
+	}
 }
 
 // counts are how many rows each list has.
@@ -68,7 +84,7 @@ func (s *scene) approved(t *testing.T, argv ...string) (id, jwt string) {
 func TestRows(t *testing.T) {
 	t.Parallel()
 	rows := map[string]func(*testing.T, *scene){}
-	for _, part := range []map[string]func(*testing.T, *scene){disagreements(), weaknesses(), moreWeaknesses(), shimsAndHoles()} {
+	for _, part := range []map[string]func(*testing.T, *scene){disagreements(), weaknesses(), moreWeaknesses(), otherParts(), shimsAndHoles()} {
 		for name, test := range part {
 			rows[name] = test
 		}
@@ -448,9 +464,67 @@ func moreWeaknesses() map[string]func(*testing.T, *scene) {
 	}
 }
 
+// otherParts are rows of protocol 8 and 9 about delegations, administration and
+// logging in elsewhere.
+func otherParts() map[string]func(*testing.T, *scene) {
+	return map[string]func(*testing.T, *scene){
+		"disagreement 9": func(t *testing.T, s *scene) {
+			v := reads(t, s.owner.Post("/api/delegations", map[string]any{"delegate": s.agent.Email, "audience": "plans.example.com", "grant_type": "always", "scopes": []string{"a"}}), "id string")
+			reads(t, s.owner.Get("/api/delegations"), "data.0.id string", "data.0.delegator string", "data.0.delegate string", "data.0.audience string", "data.0.scopes array")
+			reads(t, s.owner.Do("DELETE", "/api/delegations/"+text(t, v, "id"), nil), "id string")
+		},
+		"disagreement 10": func(t *testing.T, s *scene) {
+			a := s.owner.Get("/api/me/sessions")
+			reads(t, a, "data array")
+			if strings.Contains(strings.ToLower(string(a.Body)), "hash") {
+				t.Errorf("sessions tell %s", a.Body)
+			}
+			s.owner.Do("DELETE", "/api/me/sessions/ghost", nil).Problem(404)
+		},
+		"disagreement 16": func(t *testing.T, s *scene) {
+			// Closed there: that address names any e-mail. Own agents are enrolled at
+			// /api/enroll, where they get one of the authority's.
+			s.owner.Post("/api/auth/enroll", map[string]string{"email": "sub@example.com", "name": "Sub", "publicKey": s.NewKey("sub").Line}).Problem(403)
+			reads(t, s.owner.Post("/api/enroll", map[string]string{"name": "sub", "publicKey": s.NewKey("sub").Line}), "email string", "owner string")
+		},
+		"disagreement 23": func(t *testing.T, s *scene) {
+			if a := s.Stranger().Post("/token", map[string]string{"grant_type": "x"}); a.Status != 400 || !strings.Contains(string(a.Body), `"error":"unsupported_grant_type"`) {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+			if a := s.Stranger().Get("/userinfo"); a.Status != 401 || a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%d %v %s", a.Status, a.Header, a.Body)
+			}
+		},
+		"disagreement 24": func(t *testing.T, s *scene) {
+			for _, name := range []string{"anna", "berta"} {
+				s.Manager().Post("/api/admin/users", map[string]string{"email": name + "@example.com", "name": name}).Want(200)
+			}
+			v := reads(t, s.Manager().Get("/api/admin/users?limit=1"), "data.0.email string", "pagination.has_more bool", "pagination.cursor string")
+			if more, _ := at(v, "pagination.has_more"); more != true {
+				t.Errorf("%v", v)
+			}
+			v = reads(t, s.Manager().Get("/api/admin/users?search=berta"), "data.0.email string")
+			if _, second := at(v, "data.1.email"); second || text(t, v, "data.0.email") != "berta@example.com" {
+				t.Errorf("%v", v)
+			}
+		},
+		"weakness 18": func(t *testing.T, s *scene) {
+			for _, body := range []map[string]any{
+				{"delegate": s.agent.Email, "audience": "plans.example.com", "grant_type": "timed"},
+				{"delegate": s.owner.Email, "audience": "plans.example.com", "grant_type": "always"},
+			} {
+				s.owner.Post("/api/delegations", body).Problem(400)
+			}
+			if v := reads(t, s.owner.Get("/api/delegations"), "data array"); fmt.Sprint(v.(map[string]any)["data"]) != "[]" {
+				t.Errorf("a refusal has left %v", v)
+			}
+		},
+	}
+}
+
 // shimsAndHoles are the rows of interop 7 and 8.
 func shimsAndHoles() map[string]func(*testing.T, *scene) {
-	d, w, m := disagreements(), weaknesses(), moreWeaknesses()
+	d, w, m, o := disagreements(), weaknesses(), moreWeaknesses(), otherParts()
 	return map[string]func(*testing.T, *scene){
 		"shim 1": d["disagreement 12"],
 		"shim 2": func(t *testing.T, s *scene) {
@@ -458,10 +532,13 @@ func shimsAndHoles() map[string]func(*testing.T, *scene) {
 			op := map[string]string{"id": g.ID, "action": "revoke"}
 			reads(t, s.agent.Post("/api/grants/batch", map[string]any{"operations": []any{op, op}}).Want(200), "results.0.success bool", "results.1.success bool")
 		},
-		"shim 3": d["disagreement 8"],
-		"shim 5": d["disagreement 11"],
-		"shim 7": d["disagreement 2"],
-		"shim 9": d["disagreement 22"],
+		"shim 3":  d["disagreement 8"],
+		"shim 4":  o["disagreement 9"],
+		"shim 8":  o["disagreement 16"],
+		"shim 11": o["disagreement 24"],
+		"shim 5":  d["disagreement 11"],
+		"shim 7":  d["disagreement 2"],
+		"shim 9":  d["disagreement 22"],
 		"shim 12": func(t *testing.T, s *scene) {
 			for _, a := range []authoritytest.Answer{s.Stranger().Get("/api/grants"), s.agent.Get("/api/grants?requester=" + url.QueryEscape(s.owner.Email)), s.Stranger().Get(api.PathStanding), s.agent.Get("/api/admin/users")} {
 				p := a.Problem(a.Status)
@@ -474,6 +551,7 @@ func shimsAndHoles() map[string]func(*testing.T, *scene) {
 		"hole 2": d["disagreement 17"],
 		"hole 3": m["weakness 24"],
 		"hole 4": m["weakness 25"],
+		"hole 5": o["disagreement 10"],
 		"hole 6": w["weakness 5"],
 		"hole 7": func(t *testing.T, s *scene) {
 			for _, duration := range []any{"60", 1.5, true, []int{60}, -1, 1e30} {
