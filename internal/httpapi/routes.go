@@ -140,9 +140,11 @@ func (s *server) delegationRoutes() {
 }
 
 func (s *server) shapeRoutes() {
-	s.handle("GET "+api.PathShapes, s.listShapes, about{says: "What the catalog knows of programs.", gives: []api.Shape{}})
-	s.handle("GET "+api.PathShapes+"/{cli}", getShape, about{says: "One program of it.", gives: api.Shape{}})
-	s.handle("POST "+api.PathShapes+"/resolve", resolveShape, about{says: "What the authority reads in an argument list.", takes: api.Resolve{}, gives: api.Resolved{}})
+	s.handle("GET "+api.PathShapes, s.listShapes, about{says: "What the catalog knows.", gives: []api.Shape{}})
+	s.handle("GET "+api.PathShapes+"/{cli}", getShape, about{says: "A program of the catalog.", gives: api.Shape{}})
+	s.handle("POST "+api.PathShapes+"/resolve", resolveShape, about{
+		says: "Reads an argument list as it would be read in a request.", takes: api.Resolve{}, gives: api.Resolved{},
+	})
 }
 
 func (s *server) logRoutes() {
