@@ -113,7 +113,7 @@ func (s *settings) serve(ctx context.Context, cfg config.Daemon, paths config.Pa
 	var pushes *push.Sender // set below, before anybody can call
 	a, err := authority.New(ctx, authorityCfg, authority.Deps{
 		DB: db, Log: log, Reader: reading.New(known),
-		Clients: services.clients(), Policies: services.policies(),
+		Clients: services.clients(), Policies: services.policies(), Scopes: services.scopes(),
 		Pending: func(g grant.Grant) {
 			notifier.Send(cardOf(g, origin))
 			pushes.Pending(g.ID)

@@ -57,6 +57,14 @@ func (s services) clients() authority.ClientSource {
 	return clientSource{s.known}
 }
 
+// scopes is nil where nobody is asked.
+func (s services) scopes() authority.ScopeSource {
+	if s.known == nil {
+		return nil
+	}
+	return clientSource{s.known}
+}
+
 func (s services) policies() authority.PolicySource { return policySource{s.resolver} }
 
 type clientSource struct{ known *ddisa.Clients }
@@ -73,6 +81,19 @@ func (s clientSource) Client(ctx context.Context, id string) (authority.ClientMe
 		ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs, URI: c.URI, LogoURI: c.LogoURI, PolicyURI: c.PolicyURI,
 		TermsURI: c.TermsURI, Contacts: c.Contacts, Unpublished: !c.Published(),
 	}, nil
+}
+
+// Scopes implements authority.ScopeSource.
+func (s clientSource) Scopes(ctx context.Context, audience string) ([]authority.Scope, error) {
+	known, err := s.known.Scopes(ctx, audience)
+	if errors.Is(err, ddisa.ErrNoClient) {
+		return nil, errors.Join(authority.ErrNoClient, err)
+	}
+	var out []authority.Scope
+	for _, k := range known {
+		out = append(out, authority.Scope{ID: k.ID, Description: k.Description})
+	}
+	return out, err
 }
 
 type policySource struct{ resolver *ddisa.Resolver }

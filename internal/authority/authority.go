@@ -103,6 +103,8 @@ type Deps struct {
 	// about them; nil knows none.
 	Clients  ClientSource
 	Policies PolicySource
+	// Scopes tells what services let others do; nil lets nobody.
+	Scopes ScopeSource
 }
 
 // Authority is safe for use by any number of goroutines.
@@ -133,6 +135,7 @@ type Authority struct {
 	clients      map[string]ClientMetadata
 	clientSource ClientSource
 	policies     PolicySource
+	scopes       ScopeSource
 	consents     *ceremonies // questions of OAuth, apart from logins
 	// trustVersion counts committed changes to who is trusted; see logins.
 	trustVersion atomic.Uint64
@@ -165,7 +168,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Authority, error) {
 		cfg: cfg, db: deps.DB, clock: deps.Clock, random: deps.Random, log: deps.Log, pending: deps.Pending, announce: deps.Announce, keep: deps.Checkpointed,
 		passkeys: rp, hub: newHub(), once: newCeremonies(), rates: newRates(cfg.Limits), waits: newWaits(cfg.Limits.Waits), watches: newWaits(maxWatches), logins: newLogins(), patterns: newPatterns(), issued: newIssued(),
 		reader: deps.Reader, mail: deps.Mail, errands: make(chan errand, maxErrands),
-		clients: clients, clientSource: deps.Clients, policies: deps.Policies, consents: newCeremonies(),
+		clients: clients, clientSource: deps.Clients, policies: deps.Policies, scopes: deps.Scopes, consents: newCeremonies(),
 	}
 	if a.reader == nil {
 		a.reader = reading.New(catalog.New())

@@ -303,6 +303,13 @@ func (a *Authority) Delegation(ctx context.Context, by Actor, id string) (api.De
 func (a *Authority) DelegationStatus(ctx context.Context, id string) (status grant.Status, err error) {
 	err = a.view(ctx, func(tx store.Tx) error {
 		d, err := store.DelegationByID(tx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			status, err = a.bridgeStatus(tx, id)
+			if err != nil {
+				return errNoGrant(err)
+			}
+			return nil
+		}
 		if err != nil {
 			return errNoGrant(err)
 		}

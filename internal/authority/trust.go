@@ -68,6 +68,8 @@ func trustParams(operation string) ([]string, bool) {
 		return []string{"policy", "days?"}, true
 	case api.TrustDeputyAdd:
 		return []string{"deputy", "agents", "max_risk", "from?", "until", "reason?"}, true
+	case api.TrustBridgeAdd:
+		return []string{"client", "service", "scopes", "request?"}, true
 	case api.TrustDelegationAdd:
 		return []string{"delegate", "audience", "scopes?", "grant_type?", "duration?", "expires_at?"}, true
 	}
@@ -95,7 +97,7 @@ func checkTrust(req api.TrustRequest) error {
 		if !known[k] {
 			return bad("parameter %q is unknown to %s.", k, req.Operation)
 		}
-		if len(v) > 1024 && k != "pattern" && k != "policy" && k != "agents" && k != "safe" {
+		if len(v) > 1024 && k != "pattern" && k != "policy" && k != "agents" && k != "safe" && k != "request" {
 			return bad("parameter %q is too long.", k)
 		}
 		// All of them are shown to the person and become part of what is signed.
@@ -155,6 +157,11 @@ func checkTrust(req api.TrustRequest) error {
 	}
 	if req.Operation == api.TrustDelegationAdd {
 		if err := delegationParams(req.Params); err != nil {
+			return err
+		}
+	}
+	if req.Operation == api.TrustBridgeAdd {
+		if err := bridgeParams(req.Params); err != nil {
 			return err
 		}
 	}
@@ -507,6 +514,11 @@ func (t *txn) change(person store.Principal, operation string, params map[string
 		if d, err = t.addDelegation(person, params, strength); err == nil {
 			view := t.a.delegationView(d)
 			result.Delegation, result.made, subject = &view, []string{d.ID}, d.Delegate
+		}
+	case api.TrustBridgeAdd:
+		var b store.Bridge
+		if b, result.Link, err = t.addBridge(person, params, strength); err == nil {
+			result.made = []string{b.ID}
 		}
 	case api.TrustStandingResume:
 		err = t.resumeStanding(person, params["id"])

@@ -79,6 +79,7 @@ type options struct {
 
 	clients  authority.ClientSource
 	policies authority.PolicySource
+	scopes   authority.ScopeSource
 }
 
 // Option changes how [Start] starts.
@@ -110,6 +111,11 @@ func WithDeps(change func(*authority.Deps)) Option {
 // from; nil knows none.
 func WithServices(clients authority.ClientSource, policies authority.PolicySource) Option {
 	return func(o *options) { o.clients, o.policies = clients, policies }
+}
+
+// WithScopes sets where the scopes of services come from; nil knows none.
+func WithScopes(scopes authority.ScopeSource) Option {
+	return func(o *options) { o.scopes = scopes }
 }
 
 // WithAPI changes the configuration of the interface before it starts. The
@@ -198,7 +204,7 @@ func (s *Server) open() {
 	for _, change := range s.opts.config {
 		change(&cfg)
 	}
-	deps := authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask, Clients: s.opts.clients, Policies: s.opts.policies}
+	deps := authority.Deps{DB: db, Clock: s.Clock.Now, Pending: s.opts.ask, Clients: s.opts.clients, Policies: s.opts.policies, Scopes: s.opts.scopes}
 	for _, change := range s.opts.deps {
 		change(&deps)
 	}

@@ -39,7 +39,13 @@ func (s *server) oauthRoutes() {
 		wire("DELETE "+api.PathConsents+"/{client}", withdrawConsent, about{says: "Withdraws a consent.", gives: nothing{}})
 	}
 
-	for _, page := range []string{"consent", "denied"} {
+	s.handle("POST "+api.PathBridgeToken, bridgeToken, about{says: "The token with which a service acts at another for a person, for a code from /authorize-cross-sp.", takes: api.BridgeToken{}, gives: api.BridgeTokenAnswer{}})
+	s.signedIn("GET "+api.PathScopeCatalog, scopeCatalog, about{says: "Which scopes a service knows, in its own words.", query: []string{"audience: the ID of the service"}, gives: api.ScopeCatalog{}})
+	s.signedIn("GET "+api.PathBridges, bridges, about{says: "What the caller lets services do at others.", gives: envelope[api.Bridge]{}})
+	s.signedIn("DELETE "+api.PathBridges+"/{id}", endBridge, about{says: "Takes that back.", gives: done{}})
+	s.signedIn("POST "+api.PathGrantBridge, grantBridge, about{says: "Is refused: it is a change of trust, which is signed on its page.", gives: done{}})
+
+	for _, page := range []string{"consent", "denied", "authorize-cross-sp"} {
 		s.mux.HandleFunc("GET /"+page, s.toPages)
 	}
 }

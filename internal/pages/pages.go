@@ -108,7 +108,8 @@ func New(cfg Config, backend Backend) (http.Handler, error) {
 // routes is the whole surface. A GET is rendered by show, needs a session
 // where it says so, and changes nothing; a POST goes through one of three
 // frames, of which deciding demands a session and its click. The exception is
-// GET /authorize, which by OAuth gives a code for what was agreed to before.
+// GET /authorize, which by OAuth gives a code for what was agreed to before, and
+// GET /authorize-cross-sp, which does so for what was signed.
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", s.serveAsset)
@@ -129,6 +130,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.show(signedIn, s.healthPage))
 	mux.HandleFunc("GET /account", s.show(signedIn, s.accountPage))
 	mux.HandleFunc("GET /authorize", s.authorize)
+	mux.HandleFunc("GET /authorize-cross-sp", s.authorizeBridge)
 	mux.HandleFunc("GET /consent", s.show(signedIn, s.consentPage))
 	mux.HandleFunc("GET /denied", s.show(signedIn, s.deniedPage))
 	mux.HandleFunc("GET /api/authorize/consent", s.read(s.consentAsked))

@@ -43,6 +43,9 @@ type Question struct {
 type Services interface {
 	// Authorize is asked with the zero Session by who is not signed in.
 	Authorize(ctx context.Context, s Session, query url.Values) (Authorization, error)
+	// AuthorizeBridge is the same for a service that wants to act at another one; its
+	// Location may be a page here, with the change of trust to confirm first.
+	AuthorizeBridge(ctx context.Context, s Session, query url.Values) (Authorization, error)
 	Consent(ctx context.Context, s Session, id string) (Question, error)
 	// AnswerConsent answers at most once and returns the service's address.
 	AnswerConsent(ctx context.Context, s Session, id string, yes bool) (location string, err error)
@@ -87,10 +90,21 @@ func (c ServiceConsent) Call() string { return "/p/consents/" + url.PathEscape(c
 // question. Only a browser's window may come here, not a picture, a frame or a
 // page that is fetched ahead of its time.
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
+	s.sendOn(w, r, s.backend.Services.Authorize)
+}
+
+// authorizeBridge is authorize for a service that wants to act at another one.
+func (s *server) authorizeBridge(w http.ResponseWriter, r *http.Request) {
+	s.sendOn(w, r, s.backend.Services.AuthorizeBridge)
+}
+
+type authorizing func(context.Context, Session, url.Values) (Authorization, error)
+
+func (s *server) sendOn(w http.ResponseWriter, r *http.Request, ask authorizing) {
 	v, err := s.visit(w, r)
 	var to string
 	if err == nil {
-		to, err = s.whereTo(v)
+		to, err = s.whereTo(v, ask)
 	}
 	if err == nil {
 		http.Redirect(w, r, to, http.StatusFound)
@@ -102,7 +116,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) whereTo(v *visit) (string, error) {
+func (s *server) whereTo(v *visit, ask authorizing) (string, error) {
 	dest := v.Header.Get("Sec-Fetch-Dest")
 	if v.Method != http.MethodGet || dest != "" && dest != "document" || v.Header.Get("Sec-Purpose") != "" || v.Header.Get("Purpose") == "prefetch" {
 		return "", errOrigin
@@ -111,14 +125,14 @@ func (s *server) whereTo(v *visit) (string, error) {
 	if err != nil {
 		return "", errors.Join(ErrAsked, err)
 	}
-	out, err := s.backend.Services.Authorize(v.Context(), v.session, query)
+	out, err := ask(v.Context(), v.session, query)
 	switch {
 	case err != nil:
 		return "", err
 	case out.Location != "":
 		return out.Location, nil
 	case out.SignIn:
-		sign := url.Values{"returnTo": {"/authorize?" + out.Again.Encode()}}
+		sign := url.Values{"returnTo": {v.URL.Path + "?" + out.Again.Encode()}}
 		if out.Hint != "" {
 			sign.Set("login_hint", out.Hint)
 		}

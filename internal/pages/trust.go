@@ -67,6 +67,8 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		view.Known, view.Own, view.Subject = true, true, t.Params["deputy"]
 	case api.TrustDelegationAdd:
 		view.Known, view.Own, view.Subject = true, true, t.Params["delegate"]
+	case api.TrustBridgeAdd:
+		view.Known, view.Own, view.Subject = true, true, t.Params["client"]
 	case api.TrustStandingResume:
 		view.Known, view.Subject = true, t.Params["id"]
 	}
@@ -100,7 +102,7 @@ func paramsOf(params map[string]string) (out []paramView) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		p := paramView{Name: name, Value: params[name]}
 		switch name {
-		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at", "deputy", "agents", "max_risk", "from", "until":
+		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at", "deputy", "agents", "max_risk", "from", "until", "client", "service", "request":
 			p.Known = true
 		case "pattern":
 			if pattern, err := grant.ParsePattern(p.Value); err == nil {

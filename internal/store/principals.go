@@ -166,6 +166,7 @@ func RemovePrincipal(tx Tx, email string) error {
 		`DELETE FROM agent_labels WHERE agent = ?1`,
 		`DELETE FROM safe_off WHERE owner = ?1`,
 		`DELETE FROM oauth_consents WHERE email = ?1`,
+		`DELETE FROM bridges WHERE email = ?1`,
 	} {
 		if _, err := tx.Exec(q, email); err != nil {
 			return err

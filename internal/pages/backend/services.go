@@ -46,6 +46,19 @@ func (b *backend) Authorize(ctx context.Context, s pages.Session, query url.Valu
 	}, service(err)
 }
 
+// AuthorizeBridge implements pages.Services.
+func (b *backend) AuthorizeBridge(ctx context.Context, s pages.Session, query url.Values) (pages.Authorization, error) {
+	var by authority.Actor
+	if s.ID != "" {
+		var err error
+		if by, err = b.actor(ctx, s, false); err != nil {
+			return pages.Authorization{}, err
+		}
+	}
+	out, err := b.a.AuthorizeBridge(ctx, by, query)
+	return pages.Authorization{Location: out.Location, SignIn: out.SignIn, Again: out.Again}, service(err)
+}
+
 // Consent implements pages.Services.
 func (b *backend) Consent(ctx context.Context, s pages.Session, id string) (pages.Question, error) {
 	by, err := b.actor(ctx, s, false)

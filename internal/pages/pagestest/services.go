@@ -61,6 +61,18 @@ func (a *Authority) Authorize(_ context.Context, s pages.Session, query url.Valu
 	return pages.Authorization{Ask: id}, nil
 }
 
+// AuthorizeBridge implements pages.Services: nothing is signed, so that there is a
+// change of trust to confirm.
+func (a *Authority) AuthorizeBridge(_ context.Context, s pages.Session, query url.Values) (pages.Authorization, error) {
+	switch {
+	case query.Get("client_id") == "":
+		return pages.Authorization{}, pages.ErrService
+	case s.ID == "":
+		return pages.Authorization{SignIn: true, Again: query}, nil
+	}
+	return pages.Authorization{Location: "/trust/bridge"}, nil
+}
+
 // Consent implements pages.Services.
 func (a *Authority) Consent(_ context.Context, s pages.Session, id string) (pages.Question, error) {
 	defer a.lock()()
