@@ -43,7 +43,7 @@ func (e *env) openDomains(settings config.Client, mock bool) (*domains, error) {
 		asking.Fixed = fixed
 		// Whoever wrote these records may name this machine in them.
 		for _, record := range fixed {
-			if u, err := inet.ParseURL(record.IdP); err == nil && u.Scheme == "http" {
+			if u, err := inet.ParseURL(record.IDP); err == nil && u.Scheme == "http" {
 				getting.Origins = append(getting.Origins, u.Origin.String())
 			}
 		}
@@ -102,19 +102,19 @@ func (e *env) authorityFor(ctx context.Context, settings config.Client, email, c
 		return configured, nil
 	case !answer.Found:
 		return configured, nil
-	case configured != "" && configured != answer.Record.IdP:
-		return "", withCode(exitRefused, errors.New(e.text(messages.OtherAuthority, domain, terminal.Visible(answer.Record.IdP), terminal.Visible(configured))))
+	case configured != "" && configured != answer.Record.IDP:
+		return "", withCode(exitRefused, errors.New(e.text(messages.OtherAuthority, domain, terminal.Visible(answer.Record.IDP), terminal.Visible(configured))))
 	}
-	if _, err := ddisa.Discover(ctx, d.fetch, answer.Record.IdP); err != nil {
+	if _, err := ddisa.Discover(ctx, d.fetch, answer.Record.IDP); err != nil {
 		if errors.Is(err, ddisa.ErrOtherIssuer) {
-			return "", withCode(exitRefused, errors.New(e.text(messages.OtherIssuer, domain, terminal.Visible(answer.Record.IdP), terminal.Visible(err.Error()))))
+			return "", withCode(exitRefused, errors.New(e.text(messages.OtherIssuer, domain, terminal.Visible(answer.Record.IDP), terminal.Visible(err.Error()))))
 		}
-		return "", withCode(exitUnavailable, errors.New(e.text(messages.NoDiscovery, domain, terminal.Visible(answer.Record.IdP), terminal.Visible(err.Error()))))
+		return "", withCode(exitUnavailable, errors.New(e.text(messages.NoDiscovery, domain, terminal.Visible(answer.Record.IDP), terminal.Visible(err.Error()))))
 	}
 	if configured == "" {
-		e.say(messages.FoundAuthority, domain, terminal.Visible(answer.Record.IdP))
+		e.say(messages.FoundAuthority, domain, terminal.Visible(answer.Record.IDP))
 	}
-	return answer.Record.IdP, nil
+	return answer.Record.IDP, nil
 }
 
 // oneLine is an error that has several causes, in one line.
@@ -201,7 +201,7 @@ func (e *env) dnsCheck(ctx context.Context, what string, mock bool) error {
 	}
 	report := e.reportOf(answer)
 	if answer.Found {
-		found, err := ddisa.Discover(ctx, d.fetch, answer.Record.IdP)
+		found, err := ddisa.Discover(ctx, d.fetch, answer.Record.IDP)
 		report.Discovery = &foundAuthority{Issuer: found.Issuer, Version: found.Version, Methods: found.AuthMethods}
 		if report.OK = err == nil; !report.OK {
 			report.Why = err.Error()
@@ -225,7 +225,7 @@ func (e *env) reportOf(a ddisa.Answer) domainReport {
 	}
 	others := a.Candidates
 	if a.Found {
-		r.Authority, r.Mode, r.Priority, r.Policy, r.Ignored = a.Record.IdP, string(a.Record.Mode), &a.Record.Priority, a.Record.PolicyEndpoint, a.Record.Ignored
+		r.Authority, r.Mode, r.Priority, r.Policy, r.Ignored = a.Record.IDP, string(a.Record.Mode), &a.Record.Priority, a.Record.PolicyEndpoint, a.Record.Ignored
 		others = others[min(1, len(others)):]
 	}
 	for _, c := range others {

@@ -27,7 +27,7 @@ func newServices(cfg config.DDISA, issuer string) (services, error) {
 		if err != nil {
 			return services{}, fmt.Errorf("ddisa.records: %w", err)
 		}
-		if fixed[domain], err = ddisa.NewRecord(r.IdP, r.Mode); err != nil {
+		if fixed[domain], err = ddisa.NewRecord(r.IDP, r.Mode); err != nil {
 			return services{}, fmt.Errorf("ddisa.records: %s: %w", domain, err)
 		}
 	}

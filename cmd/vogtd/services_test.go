@@ -15,7 +15,7 @@ import (
 // An authority that no domain can name asks nobody, unless it is told to. What the
 // configuration says of a domain holds either way.
 func TestServices(t *testing.T) {
-	record := []config.DDISARecord{{Domain: "example.com", IdP: "http://127.0.0.1:8648", Mode: "deny"}}
+	record := []config.DDISARecord{{Domain: "example.com", IDP: "http://127.0.0.1:8648", Mode: "deny"}}
 	for _, tt := range []struct {
 		lookup, issuer string
 		asks           bool
@@ -50,9 +50,9 @@ func TestServices(t *testing.T) {
 	for _, bad := range []config.DDISA{
 		{Lookup: "on", Providers: []string{"ftp://a.example"}},
 		{Lookup: "on", Origins: []string{"a.example"}},
-		{Lookup: "off", Records: []config.DDISARecord{{Domain: "localhost", IdP: "https://a.example"}}},
-		{Lookup: "off", Records: []config.DDISARecord{{Domain: "a.example", IdP: "http://a.example"}}},
-		{Lookup: "off", Records: []config.DDISARecord{{Domain: "a.example", IdP: "https://a.example", Mode: "opne"}}},
+		{Lookup: "off", Records: []config.DDISARecord{{Domain: "localhost", IDP: "https://a.example"}}},
+		{Lookup: "off", Records: []config.DDISARecord{{Domain: "a.example", IDP: "http://a.example"}}},
+		{Lookup: "off", Records: []config.DDISARecord{{Domain: "a.example", IDP: "https://a.example", Mode: "opne"}}},
 	} {
 		if _, err := newServices(bad, "https://id.example.com"); err == nil || !strings.HasPrefix(err.Error(), "ddisa.") {
 			t.Errorf("%+v: %v", bad, err)

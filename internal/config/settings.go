@@ -90,7 +90,7 @@ type DDISA struct {
 // DDISARecord is what a domain says, for networks without a DNS that knows.
 type DDISARecord struct {
 	Domain string `toml:"domain"`
-	IdP    string `toml:"idp"`
+	IDP    string `toml:"idp"`
 	Mode   string `toml:"mode"`
 }
 
@@ -292,7 +292,7 @@ func (d DDISA) validate(p *problems) {
 	for i, r := range d.Records {
 		key := fmt.Sprintf("ddisa.records[%d]", i)
 		p.pagesHost(key+".domain", r.Domain)
-		p.webAddress(key+".idp", r.IdP)
+		p.webAddress(key+".idp", r.IDP)
 		p.oneOf(key+".mode", r.Mode, "", "open", "allowlist-admin", "allowlist-user", "deny")
 		for _, other := range d.Records[:i] {
 			if other.Domain == r.Domain {

@@ -58,12 +58,12 @@ func TestDaemonValidate(t *testing.T) {
 			"limits.pending_per_agent limits.stored_per_agent limits.creations_per_second limits.waits_per_agent limits.owner_factor"},
 		{"domains", func(d *Daemon) {
 			d.DDISA = DDISA{Lookup: "on", Clients: "strict", Providers: []string{"https://dns.example:5053/resolve?x=y", "http://127.0.0.1:8053/"}, Origins: []string{"https://sp.example:8443", "http://localhost:3000"},
-				Records: []DDISARecord{{Domain: "a.example", IdP: "https://id.example"}, {Domain: "b.example", IdP: "http://127.0.0.1:8648", Mode: "deny"}}, Allow: []DDISAAllow{{Domain: "a.example", Clients: []string{"sp.example"}}}}
+				Records: []DDISARecord{{Domain: "a.example", IDP: "https://id.example"}, {Domain: "b.example", IDP: "http://127.0.0.1:8648", Mode: "deny"}}, Allow: []DDISAAllow{{Domain: "a.example", Clients: []string{"sp.example"}}}}
 		}, ""},
 		{"no resolvers by HTTPS", func(d *Daemon) { d.DDISA.Providers = nil }, ""},
 		{"domains, all wrong", func(d *Daemon) {
 			d.DDISA = DDISA{Lookup: "yes", Clients: "lax", Providers: []string{"http://dns.example/", "dns.example"}, Origins: []string{"http://sp.example", "https://sp.example/x"},
-				Records: []DDISARecord{{Domain: "A.example", IdP: "http://id.example", Mode: "opne"}, {Domain: "A.example", IdP: "https://u@id.example"}}, Allow: []DDISAAllow{{Domain: "a@b"}}}
+				Records: []DDISARecord{{Domain: "A.example", IDP: "http://id.example", Mode: "opne"}, {Domain: "A.example", IDP: "https://u@id.example"}}, Allow: []DDISAAllow{{Domain: "a@b"}}}
 		}, "ddisa.lookup ddisa.clients ddisa.providers ddisa.providers ddisa.origins ddisa.origins ddisa.records[0].domain ddisa.records[0].idp ddisa.records[0].mode ddisa.records[1].domain ddisa.records[1].idp ddisa.records[1].domain ddisa.allow[0].domain ddisa.allow[0].clients"},
 		{"program by name", func(d *Daemon) { d.Notify.Command = []string{"notify-send", "a b", ""} }, ""},
 		{"program by relative path", func(d *Daemon) { d.Notify.Command = []string{"./notify"} }, "notify.command"},

@@ -25,9 +25,9 @@ const (
 
 // Record is a TXT record at _ddisa.DOMAIN that counts.
 type Record struct {
-	// IdP is the authority's address exactly as it was written: whoever compares
+	// IDP is the authority's address exactly as it was written: whoever compares
 	// compares text, so that a final slash makes another authority.
-	IdP            string
+	IDP            string
 	Mode           Mode
 	Priority       int    // the lowest wins
 	PolicyEndpoint string // "" for none
@@ -82,7 +82,7 @@ func ParseRecord(text string, plain bool) (Record, error) {
 			return Record{}, err
 		}
 	}
-	if r.IdP == "" {
+	if r.IDP == "" {
 		return Record{}, errors.New("idp is missing")
 	}
 	return r, nil
@@ -95,10 +95,10 @@ func (r *Record) ignore(format string, args ...any) {
 func (r *Record) set(key, value string, plain bool) error {
 	switch key {
 	case "idp":
-		if err := CheckIdP(value, plain); err != nil {
+		if err := CheckIDP(value, plain); err != nil {
 			return fmt.Errorf("idp: %w", err)
 		}
-		r.IdP = value
+		r.IDP = value
 	case "mode":
 		switch m := Mode(strings.ToLower(value)); m {
 		case Open, AllowlistAdm, AllowlistUser, Deny:
@@ -125,9 +125,9 @@ func (r *Record) set(key, value string, plain bool) error {
 	return nil
 }
 
-// CheckIdP says why text is no address of an authority: https, without user, query
+// CheckIDP says why text is no address of an authority: https, without user, query
 // and fragment (RFC 8414, section 2). With plain, http on this machine is one too.
-func CheckIdP(text string, plain bool) error {
+func CheckIDP(text string, plain bool) error {
 	u, err := inet.ParseURL(text)
 	switch {
 	case err != nil:
@@ -175,7 +175,7 @@ func choose(texts []string, plain bool) (won Record, found bool, all []Candidate
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(a.Record.Priority, b.Record.Priority), cmp.Compare(a.Record.IdP, b.Record.IdP), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.Record.Priority, b.Record.Priority), cmp.Compare(a.Record.IDP, b.Record.IDP), cmp.Compare(a.Text, b.Text))
 	})
 	if len(all) == 0 || all[0].Err != nil {
 		return Record{}, false, all

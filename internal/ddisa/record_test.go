@@ -10,27 +10,27 @@ import (
 func TestParseRecord(t *testing.T) {
 	const idp = "https://id.example.com"
 	for text, want := range map[string]Record{
-		"v=ddisa1 idp=https://id.example.com":                         {IdP: idp, Priority: 10},
-		"v=ddisa1 idp=https://id.example.com/":                        {IdP: idp + "/", Priority: 10}, // another authority
-		"v=ddisa1 idp=https://ID.Example.com":                         {IdP: "https://ID.Example.com", Priority: 10},
-		"v=ddisa1 idp=https://id.example.com:8443/a":                  {IdP: idp + ":8443/a", Priority: 10},
-		"v=ddisa1  IDP = https://id.example.com ; Mode=OPEN":          {IdP: idp, Priority: 10, Mode: Open},
-		"v=ddisa1 mode=deny; idp=https://id.example.com":              {IdP: idp, Priority: 10, Mode: Deny},
-		"v=ddisa1 idp=https://id.example.com;mode=allowlist-user;;":   {IdP: idp, Priority: 10, Mode: AllowlistUser},
-		"v=ddisa1 idp=https://id.example.com; mode=allowlist-admin;":  {IdP: idp, Priority: 10, Mode: AllowlistAdm},
-		"v=ddisa1 idp=https://id.example.com; priority=0":             {IdP: idp},
-		"v=ddisa1 idp=https://id.example.com; priority=65535":         {IdP: idp, Priority: 65535},
-		"v=ddisa1 idp=https://id.example.com; policy=https://a.test/": {IdP: idp, Priority: 10, PolicyEndpoint: "https://a.test/"},
-		"v=ddisa1 idp=https://xn--bcher-kva.example":                  {IdP: "https://xn--bcher-kva.example", Priority: 10},
+		"v=ddisa1 idp=https://id.example.com":                         {IDP: idp, Priority: 10},
+		"v=ddisa1 idp=https://id.example.com/":                        {IDP: idp + "/", Priority: 10}, // another authority
+		"v=ddisa1 idp=https://ID.Example.com":                         {IDP: "https://ID.Example.com", Priority: 10},
+		"v=ddisa1 idp=https://id.example.com:8443/a":                  {IDP: idp + ":8443/a", Priority: 10},
+		"v=ddisa1  IDP = https://id.example.com ; Mode=OPEN":          {IDP: idp, Priority: 10, Mode: Open},
+		"v=ddisa1 mode=deny; idp=https://id.example.com":              {IDP: idp, Priority: 10, Mode: Deny},
+		"v=ddisa1 idp=https://id.example.com;mode=allowlist-user;;":   {IDP: idp, Priority: 10, Mode: AllowlistUser},
+		"v=ddisa1 idp=https://id.example.com; mode=allowlist-admin;":  {IDP: idp, Priority: 10, Mode: AllowlistAdm},
+		"v=ddisa1 idp=https://id.example.com; priority=0":             {IDP: idp},
+		"v=ddisa1 idp=https://id.example.com; priority=65535":         {IDP: idp, Priority: 65535},
+		"v=ddisa1 idp=https://id.example.com; policy=https://a.test/": {IDP: idp, Priority: 10, PolicyEndpoint: "https://a.test/"},
+		"v=ddisa1 idp=https://xn--bcher-kva.example":                  {IDP: "https://xn--bcher-kva.example", Priority: 10},
 		// What is wrong beside idp is left out.
-		"v=ddisa1 idp=https://id.example.com; mode=anything":              {IdP: idp, Priority: 10, Ignored: []string{`the mode "anything" is none of open, allowlist-admin, allowlist-user, deny`}},
-		"v=ddisa1 idp=https://id.example.com; priority=-1":                {IdP: idp, Priority: 10, Ignored: []string{`the priority "-1" is no number from 0 to 65535`}},
-		"v=ddisa1 idp=https://id.example.com; priority=1e3":               {IdP: idp, Priority: 10, Ignored: []string{`the priority "1e3" is no number from 0 to 65535`}},
-		"v=ddisa1 idp=https://id.example.com; policy_endpoint=http://a.b": {IdP: idp, Priority: 10, Ignored: []string{`the policy endpoint "http://a.b" is no https address`}},
-		"v=ddisa1 idp=https://id.example.com; new=1; word":                {IdP: idp, Priority: 10, Ignored: []string{`the key "new" is not known`, `"word" has no value`}},
+		"v=ddisa1 idp=https://id.example.com; mode=anything":              {IDP: idp, Priority: 10, Ignored: []string{`the mode "anything" is none of open, allowlist-admin, allowlist-user, deny`}},
+		"v=ddisa1 idp=https://id.example.com; priority=-1":                {IDP: idp, Priority: 10, Ignored: []string{`the priority "-1" is no number from 0 to 65535`}},
+		"v=ddisa1 idp=https://id.example.com; priority=1e3":               {IDP: idp, Priority: 10, Ignored: []string{`the priority "1e3" is no number from 0 to 65535`}},
+		"v=ddisa1 idp=https://id.example.com; policy_endpoint=http://a.b": {IDP: idp, Priority: 10, Ignored: []string{`the policy endpoint "http://a.b" is no https address`}},
+		"v=ddisa1 idp=https://id.example.com; new=1; word":                {IDP: idp, Priority: 10, Ignored: []string{`the key "new" is not known`, `"word" has no value`}},
 	} {
 		got, err := ParseRecord(text, false)
-		if err != nil || got.IdP != want.IdP || got.Mode != want.Mode || got.Priority != want.Priority ||
+		if err != nil || got.IDP != want.IDP || got.Mode != want.Mode || got.Priority != want.Priority ||
 			got.PolicyEndpoint != want.PolicyEndpoint || !slices.Equal(got.Ignored, want.Ignored) {
 			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 		}
@@ -71,7 +71,7 @@ func TestNoRecord(t *testing.T) {
 		"v=ddisa1 idp=https://a.example/" + strings.Repeat("a", 5000): "bytes",
 	} {
 		r, err := ParseRecord(text, false)
-		if err == nil || !strings.Contains(err.Error(), want) || r.IdP != "" {
+		if err == nil || !strings.Contains(err.Error(), want) || r.IDP != "" {
 			t.Errorf("%q: %+v, %v; want an error about %q", text, r, err, want)
 		}
 	}
@@ -81,15 +81,15 @@ func TestNoRecord(t *testing.T) {
 }
 
 // Only what somebody has written down on this machine may lead to it without TLS.
-func TestPlainIdP(t *testing.T) {
+func TestPlainIDP(t *testing.T) {
 	for text, want := range map[string]bool{
 		"http://127.0.0.1:8648": true, "http://localhost:1": true, "http://[::1]:1": true, "http://vogt.localhost": true, "https://a.example": true,
 		"http://a.example": false, "http://127.0.0.1.example": false, "http://10.0.0.1": false, "http://169.254.169.254": false, "http://localhost.example": false,
 	} {
-		if err := CheckIdP(text, true); (err == nil) != want {
+		if err := CheckIDP(text, true); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
-		if err := CheckIdP(text, false); (err == nil) != strings.HasPrefix(text, "https") {
+		if err := CheckIDP(text, false); (err == nil) != strings.HasPrefix(text, "https") {
 			t.Errorf("%s in the DNS: %v", text, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestChoose(t *testing.T) {
 		{"not past the bound", append(slices.Repeat([]string{"x"}, maxRecords), record("a", "")), ""},
 	} {
 		r, found, all := choose(tt.texts, false)
-		if r.IdP != tt.want || found != (tt.want != "") || len(all) != min(len(tt.texts), maxRecords) {
+		if r.IDP != tt.want || found != (tt.want != "") || len(all) != min(len(tt.texts), maxRecords) {
 			t.Errorf("%s: %+v, %v, %d texts", tt.name, r, found, len(all))
 		}
 	}
@@ -161,19 +161,19 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := ParseRecord(text, false)
 		if err != nil {
-			if r.IdP != "" || r.Mode != NoMode {
+			if r.IDP != "" || r.Mode != NoMode {
 				t.Errorf("%q: an error and %+v", text, r)
 			}
 			return
 		}
-		if !strings.HasPrefix(strings.ToLower(r.IdP), "https://") || !strings.Contains(text, r.IdP) || strings.ContainsAny(r.IdP, "@#?\\ \t\r\n") {
-			t.Errorf("%q: the authority is %q", text, r.IdP)
+		if !strings.HasPrefix(strings.ToLower(r.IDP), "https://") || !strings.Contains(text, r.IDP) || strings.ContainsAny(r.IDP, "@#?\\ \t\r\n") {
+			t.Errorf("%q: the authority is %q", text, r.IDP)
 		}
 		if !slices.Contains([]Mode{NoMode, Open, AllowlistAdm, AllowlistUser, Deny}, r.Mode) || r.Priority < 0 || r.Priority > maxPriority {
 			t.Errorf("%q: %+v", text, r)
 		}
-		again, err := ParseRecord("v=ddisa1 idp="+r.IdP+"; mode="+string(r.Mode), false)
-		if err != nil || again.IdP != r.IdP || again.Mode != r.Mode {
+		again, err := ParseRecord("v=ddisa1 idp="+r.IDP+"; mode="+string(r.Mode), false)
+		if err != nil || again.IDP != r.IDP || again.Mode != r.Mode {
 			t.Errorf("%q: %+v, written again %+v, %v", text, r, again, err)
 		}
 	})

@@ -152,7 +152,7 @@ const MockVariable = "DDISA_MOCK_RECORDS"
 // "open"}}. They may name http on this machine.
 func ParseMock(text string) (map[Domain]Record, error) {
 	var all map[string]struct {
-		IdP  string `json:"idp"`
+		IDP  string `json:"idp"`
 		Mode string `json:"mode"`
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
@@ -164,7 +164,7 @@ func ParseMock(text string) (map[Domain]Record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", MockVariable, err)
 		}
-		record, err := NewRecord(m.IdP, m.Mode)
+		record, err := NewRecord(m.IDP, m.Mode)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", MockVariable, domain, err)
 		}
@@ -176,10 +176,10 @@ func ParseMock(text string) (map[Domain]Record, error) {
 // NewRecord returns a record that somebody has written down outside of the DNS, where
 // everything has to be right.
 func NewRecord(idp, mode string) (Record, error) {
-	if err := CheckIdP(idp, true); err != nil {
+	if err := CheckIDP(idp, true); err != nil {
 		return Record{}, fmt.Errorf("idp: %w", err)
 	}
-	r := Record{Priority: defaultPriority, IdP: idp}
+	r := Record{Priority: defaultPriority, IDP: idp}
 	if mode != "" {
 		if err := r.set("mode", mode, true); err != nil {
 			return Record{}, err

@@ -103,7 +103,7 @@ func TestNative(t *testing.T) {
 		"two.example": "", "empty.example": "", "plain.example": "", "nosuch.example": "", "b\u00fccher.example": "https://b.example",
 	} {
 		a, err := resolver.Lookup(t.Context(), mustDomain(t, domain))
-		if err != nil || a.Record.IdP != want || a.Found != (want != "") || a.Source != FromDNS {
+		if err != nil || a.Record.IDP != want || a.Found != (want != "") || a.Source != FromDNS {
 			t.Errorf("%s: %+v, %v; want %q", domain, a, err, want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestOverHTTPS(t *testing.T) {
 			want, source = "https://other.example", "https://second.example:5053/dns-query?ct=x"
 		}
 		a, err := resolver.Lookup(t.Context(), mustDomain(t, "example.com"))
-		if err != nil || a.Record.IdP != want || a.Found != (want != "") || a.Source != source {
+		if err != nil || a.Record.IDP != want || a.Found != (want != "") || a.Source != source {
 			t.Errorf("%s: %+v, %v; want %q from %s", tt.name, a, err, want, source)
 		}
 		if asked := n.Asked(); asked[0] != "first.example/dns-query?name=_ddisa.example.com&type=TXT" || len(asked) > 1 && asked[1] != "second.example:5053/dns-query?ct=x&name=_ddisa.example.com&type=TXT" {
@@ -333,7 +333,7 @@ func TestFixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := resolver.Lookup(t.Context(), mustDomain(t, "example.com"))
-	if err != nil || !a.Found || a.Record.IdP != "http://127.0.0.1:8648" || a.Record.Mode != Open || a.Source != FromFixed {
+	if err != nil || !a.Found || a.Record.IDP != "http://127.0.0.1:8648" || a.Record.Mode != Open || a.Source != FromFixed {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := resolver.Lookup(t.Context(), mustDomain(t, "c.example")); err == nil {
