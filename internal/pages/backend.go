@@ -18,8 +18,8 @@ import (
 //
 // The rules for all of them: a Session that comes in is one that
 // Sessions.Session returned for this very request. The methods of Decisions,
-// Confirms and Removals and PrepareTrust, ChangeAgent and Panic are called only
-// after the session's key has proven the call. The implementation still decides what
+// Confirms and Removals and PrepareTrust, ChangeAgent, Panic, RevokeStanding, SafeOff
+// and LeaveGroup are called only after the session's key has proven the call. The implementation still decides what
 // that person may see or do. Errors that a person can do
 // something about are (or wrap) one of the Err values below; any other error
 // is logged and shown as "internal".
@@ -36,13 +36,18 @@ type Backend struct {
 	Accounts   Accounts
 	Removals   Removals
 	Services   Services
+	Patterns   Patterns
+	Previews   Previews
+	Safes      Safes
+	Groups     Groups
 	Log        Log
 	Events     Events
 }
 
 func (b Backend) complete() bool {
 	return b.SetUp != nil && b.Links != nil && b.Recoveries != nil && b.Sessions != nil && b.Cards != nil && b.Decisions != nil && b.Trusts != nil &&
-		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Services != nil && b.Log != nil && b.Events != nil
+		b.Confirms != nil && b.People != nil && b.Accounts != nil && b.Removals != nil && b.Services != nil &&
+		b.Patterns != nil && b.Previews != nil && b.Safes != nil && b.Groups != nil && b.Log != nil && b.Events != nil
 }
 
 // What a backend may answer besides success.
@@ -86,7 +91,21 @@ var (
 	// ErrAway: somebody else's server, which would have to be asked, does not
 	// answer. 502.
 	ErrAway = errors.New("another server does not answer")
+	// ErrRefused: the authority has a rule against it. 409.
+	ErrRefused = errors.New("refused by a rule")
+	// ErrBusy: too much of that at once; a little later it works. 429.
+	ErrBusy = errors.New("too much at once")
 )
+
+// Refusal is one of the errors above with what the authority says about it, in its
+// own words, which are English. People are shown them.
+type Refusal struct {
+	As     error
+	Reason string
+}
+
+func (r *Refusal) Error() string { return r.As.Error() + ": " + r.Reason }
+func (r *Refusal) Unwrap() error { return r.As }
 
 // Person names a principal for display. Email is its identity, Name is what
 // people call it; an empty Name is shown as the part of Email before "@".
@@ -245,16 +264,25 @@ type Card struct {
 	Reading *reading.Reading
 	// HostKind is what the authority's catalog knows of the host of a connection.
 	HostKind string
-	Offers   []Offer // only while pending
-	Decider  Person  // of an answered request
-	Revoker  Person  // of a revoked one
-	Run      *Run
+	// Covered says of each call of Reading, in its order, which standing grant covers
+	// it by now; the zero value is none. It is empty where none covers anything.
+	Covered []Covering
+	Offers  []Offer // only while pending
+	Decider Person  // of an answered request
+	Revoker Person  // of a revoked one
+	Run     *Run
 	// Endorser is who was the first of two persons to allow it, empty for nobody.
 	Endorser Person
 	// For is in whose place the reader answers, or the decider of an answered request
 	// did, as a deputy; empty for nobody's. Until is when the reader's appointment ends.
 	For   Person
 	Until time.Time
+}
+
+// Covering names a standing grant.
+type Covering struct {
+	ID    string
+	Class grant.Class
 }
 
 // Cards reads requests.
@@ -349,6 +377,7 @@ type Agent struct {
 	Seen     time.Time // last authenticated; zero: never
 	Waiting  int       // cards of it that wait
 	Keys     []Key
+	Labels   []api.Label // what it has seen and written
 }
 
 // AgentAct is what a click may do to an agent. Both narrow.
@@ -408,6 +437,33 @@ type Accounts interface {
 type Removals interface {
 	RemovePasskey(ctx context.Context, s Session, id string) error
 	RemoveKey(ctx context.Context, s Session, id string) error
+}
+
+// Patterns lists and takes back the person's standing grants.
+type Patterns interface {
+	// Standing lists them newest first, those that are over included.
+	Standing(ctx context.Context, s Session) ([]api.Standing, error)
+	RevokeStanding(ctx context.Context, s Session, id string) error
+}
+
+// Previews compares patterns with what was asked in the last thirty days. A pattern
+// that the authority would not take is a Refusal with ErrInvalid.
+type Previews interface {
+	PreviewStanding(ctx context.Context, s Session, p grant.Pattern) (api.StandingPreview, error)
+	Suggestions(ctx context.Context, s Session) ([]api.Suggestion, error)
+}
+
+// Safes tells what of the safe commands is in force, and switches them off: for one
+// agent or, with "", for all.
+type Safes interface {
+	Safe(ctx context.Context, s Session) (api.Safe, error)
+	SafeOff(ctx context.Context, s Session, agent string) error
+}
+
+// Groups lists the person's groups of agents, and takes agents out of them.
+type Groups interface {
+	Groups(ctx context.Context, s Session) ([]api.Group, error)
+	LeaveGroup(ctx context.Context, s Session, group, agent string) error
 }
 
 // Who does things without being a principal, in Entry.By.Email.

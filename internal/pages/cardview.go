@@ -185,6 +185,7 @@ func (s *server) cardView(v *visit, id string, inbox Inbox) (*cardView, error) {
 		if !c.Whole {
 			c.Does.Page = c.Page()
 		}
+		c.Does.cover(card.Reading, card.Covered)
 		crossing := card.Statement.Purpose == statement.Crossing || g.Request.RunAs != ""
 		c.Why = why(g.Risk, crossing, card.Reading)
 	}
@@ -396,6 +397,15 @@ func (c *cardView) persons(v *visit, add func(tone, icon string, text template.H
 
 // Page is the card's own address.
 func (c *cardView) Page() string { return "/grants/" + url.PathEscape(c.ID) }
+
+// Pattern is the address where a pattern for such requests is put together; "" where
+// no pattern would cover one.
+func (c *cardView) Pattern() string {
+	if c.Does == nil || c.Does.Unread || c.Grant.Request.RunAs != "" || c.Risk == detail.Critical.String() {
+		return ""
+	}
+	return "/patterns/new?card=" + url.QueryEscape(c.ID)
+}
 
 // Call is the address that the card's answers are posted to.
 func (c *cardView) Call() string { return "/p/grants/" + url.PathEscape(c.ID) }

@@ -36,6 +36,8 @@ type doesView struct {
 	Open      bool // further files are touched that are not known
 	Notes     []string
 	MoreNotes int
+	// Covered of Asked calls that start no other one need no answer any more.
+	Covered, Asked int
 }
 
 // effectView is a label: Key is of the catalog, after "effect.".
@@ -49,7 +51,10 @@ type callView struct {
 	Risk      string // "" when low
 	Elsewhere bool   // on another host, or in a container
 	Starts    []*callView
+	By        *Covering // the standing grant that covers it, and all that it starts
 	depth     int
+	place     int  // in the reading
+	cut       bool // not all that it starts is shown
 }
 
 // listView is a list of files or hosts: Key is of the catalog, after "does.".
@@ -97,9 +102,12 @@ func callsOf(calls []*reading.Call, most int, text func(*reading.Call) string) (
 	var open []*callView // the last call and those that led to it
 	for i, c := range calls {
 		if i == most {
+			for _, v := range open {
+				v.cut = c.Depth > v.depth
+			}
 			return top, len(calls) - most
 		}
-		v := &callView{Text: text(c), Unknown: c.Program != "", Effects: effectsOf(c.Effects), Elsewhere: c.Remote, depth: c.Depth}
+		v := &callView{Text: text(c), Unknown: c.Program != "", Effects: effectsOf(c.Effects), Elsewhere: c.Remote, depth: c.Depth, place: i}
 		if c.Risk != detail.Low {
 			v.Risk = riskName(c.Risk)
 		}
@@ -196,6 +204,42 @@ func notesOf(problems []reading.Problem, lang trap.Language, hidden *strings.Rep
 		}
 	}
 	return out, more
+}
+
+// cover marks what standing grants cover by now, in the order of the calls. One that
+// starts others is marked when all of these are: by itself it does nothing. Calls that
+// are not shown are counted.
+func (d *doesView) cover(r *reading.Reading, by []Covering) {
+	if r == nil || len(by) < len(r.Calls) {
+		return
+	}
+	d.Covered, d.Asked = 0, 0
+	for i := range r.Calls {
+		if startsNothing(r.Calls, i) {
+			d.Asked++
+			if by[i].ID != "" {
+				d.Covered++
+			}
+		}
+	}
+	if d.Covered == 0 {
+		return
+	}
+	var mark func([]*callView) bool
+	mark = func(calls []*callView) bool {
+		all := true
+		for _, c := range calls {
+			mine := by[c.place]
+			below := mark(c.Starts)
+			if whole := !c.cut && below; whole && mine.ID != "" {
+				c.By = &mine
+			} else {
+				all = false
+			}
+		}
+		return all
+	}
+	mark(d.Calls)
 }
 
 // hiddenIn masks again, wherever else they occur, the values that are masked

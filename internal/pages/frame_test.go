@@ -111,7 +111,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 func TestSignedOutSeesNothing(t *testing.T) {
 	s := newSite(t, fixedClock().now)
 	ids := s.populate()
-	for _, path := range []string{"/", "/grants/" + ids["risky"] + "?all=1", "/agents", "/agents/x", "/activity", "/health", "/account", "/trust/x", "/enroll?name=a&key=b"} {
+	for _, path := range []string{"/", "/grants/" + ids["risky"] + "?all=1", "/agents", "/agents/x", "/activity", "/health", "/account", "/patterns", "/patterns/new?agent=x", "/patterns/suggestions", "/patterns/safe", "/trust/x", "/enroll?name=a&key=b"} {
 		a := s.get(path)
 		if a.StatusCode != http.StatusSeeOther {
 			t.Errorf("%s: %d", path, a.StatusCode)

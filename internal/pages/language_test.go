@@ -83,7 +83,7 @@ func TestCatalogsAgree(t *testing.T) {
 }
 
 // prefixes are the families whose keys are put together at run time.
-var prefixes = []string{"risk.", "does.", "effect.", "field.", "fact.", "reach.", "allow.", "record.", "health.", "param.", "trust.", "strength.", "err.", "js.", "outcome.", "how.", "panic.", "register.", "activity.", "letter.", "consent.scope.", "denied.", "recover."}
+var prefixes = []string{"risk.", "does.", "effect.", "field.", "fact.", "reach.", "allow.", "record.", "health.", "param.", "trust.", "strength.", "err.", "js.", "outcome.", "how.", "panic.", "register.", "activity.", "letter.", "consent.scope.", "denied.", "recover.", "missed.", "class.", "deed.", "pattern.risk.", "patterns.state.", "labels."}
 
 // TestCatalogIsUsed looks for words that nothing shows, and for text in
 // templates that is in no catalog.

@@ -1,5 +1,6 @@
 // Package pages is the authority's web interface: set-up, registration, sign-in,
-// inbox, cards, changes of trust, agents, account, activity and what is in force,
+// inbox, cards, changes of trust, agents, patterns, account, activity and what is in
+// force,
 // as server-rendered HTML with one small script.
 //
 // It owns what a person sees and the proof that a person clicked: markup,
@@ -48,13 +49,14 @@ type Config struct {
 }
 
 type server struct {
-	cfg       Config
-	backend   Backend
-	host      string // of PagesOrigin
-	secure    bool   // PagesOrigin is https
-	languages map[string]*language
-	templates map[string]map[string]*view // language, then page
-	assets    map[string]*asset           // by address
+	cfg         Config
+	backend     Backend
+	host        string // of PagesOrigin
+	secure      bool   // PagesOrigin is https
+	languages   map[string]*language
+	templates   map[string]map[string]*view // language, then page
+	assets      map[string]*asset           // by address
+	missedRules []missedRule
 }
 
 // New returns the handler for everything under the pages' host. It refuses
@@ -102,6 +104,7 @@ func New(cfg Config, backend Backend) (http.Handler, error) {
 			return nil, fmt.Errorf("pages: %w", err)
 		}
 	}
+	s.missedRules = missedRules(s.languages[languages[0]])
 	return s.frame(s.routes()), nil
 }
 
@@ -126,6 +129,10 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /enroll", s.show(signedIn, s.enrollPage))
 	mux.HandleFunc("GET /agents", s.show(signedIn, s.agentsPage))
 	mux.HandleFunc("GET /agents/{email}", s.show(signedIn, s.agentPage))
+	mux.HandleFunc("GET /patterns", s.show(signedIn, s.patternsPage))
+	mux.HandleFunc("GET /patterns/new", s.show(signedIn, s.newPatternPage))
+	mux.HandleFunc("GET /patterns/suggestions", s.show(signedIn, s.suggestionsPage))
+	mux.HandleFunc("GET /patterns/safe", s.show(signedIn, s.safePage))
 	mux.HandleFunc("GET /activity", s.show(signedIn, s.activityPage))
 	mux.HandleFunc("GET /health", s.show(signedIn, s.healthPage))
 	mux.HandleFunc("GET /account", s.show(signedIn, s.accountPage))
@@ -156,6 +163,9 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /p/trust/{id}/decline", s.deciding(s.trustDecline))
 	mux.HandleFunc("POST /p/panic", s.deciding(s.panicNow))
 	mux.HandleFunc("POST /p/agents/{email}/{act}", s.deciding(s.agentChange))
+	mux.HandleFunc("POST /p/patterns/{id}/revoke", s.deciding(s.patternRevoke))
+	mux.HandleFunc("POST /p/safe/off", s.deciding(s.safeOff))
+	mux.HandleFunc("POST /p/groups/{name}/leave", s.deciding(s.groupLeave))
 	mux.HandleFunc("POST /p/sessions/{id}/revoke", s.deciding(s.sessionRevoke))
 	mux.HandleFunc("POST /p/services/{id}/end", s.deciding(removal(s.backend.Services.EndService)))
 	mux.HandleFunc("POST /p/consents/{id}/withdraw", s.deciding(removal(s.backend.Services.WithdrawConsent)))

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/url"
 	"strings"
+	"time"
 
 	"vogt/internal/api"
 	"vogt/internal/grant"
@@ -24,6 +25,12 @@ func viewOf(a Agent) (agentView, error) {
 
 // Page is the agent's own address.
 func (a agentView) Page() string { return "/agents/" + url.PathEscape(a.Email) }
+
+// Own is the body of calls that name the agent.
+func (a agentView) Own() (string, error) {
+	body, err := json.Marshal(map[string]string{"email": a.Email})
+	return string(body), err
+}
 
 // Call is the address of an act.
 func (a agentView) Call(act string) string { return "/p/agents/" + url.PathEscape(a.Email) + "/" + act }
@@ -73,8 +80,12 @@ func (s *server) agentPage(v *visit) (*page, error) {
 			agentView
 			Permissions []permission
 			More        bool // not all are listed
+			agentScope
 		}{}
 		if data.agentView, err = viewOf(a); err != nil {
+			return nil, err
+		}
+		if data.agentScope, err = s.scopeOf(v, a); err != nil {
 			return nil, err
 		}
 		grants, err := s.backend.Cards.Permissions(v.Context(), v.session, a.Email, permissionsShown+1)
@@ -94,6 +105,70 @@ func (s *server) agentPage(v *visit) (*page, error) {
 		return &page{view: "agent", section: "agents", back: "/agents", title: v.must("agent.title"), data: data}, nil
 	}
 	return nil, ErrNotFound
+}
+
+// labelView is something that an agent has seen or written.
+type labelView struct {
+	Key   string // of the catalog: secret, foreign, wrote or wrote.all
+	Path  string
+	Since time.Time
+	Grant string // address of the card under which; "" for none
+}
+
+// agentScope is what widens and narrows what an agent's patterns cover.
+type agentScope struct {
+	Safe       *api.SafeAgent // nil where nothing is known
+	SafeOn     bool           // and they are on for all
+	Groups     []string
+	Marks      []labelView
+	MoreMarks  int
+	EndLabels  string // body of the call that prepares ending them
+	Patterns   string // address of the list
+	NewPattern string // of the form
+}
+
+// labelsShown is how many labels an agent's page lists.
+const labelsShown = 12
+
+func (s *server) scopeOf(v *visit, a Agent) (out agentScope, err error) {
+	mine := url.Values{"agent": {a.Email}}
+	out.Patterns, out.NewPattern = address("/patterns", mine), address("/patterns/new", mine)
+	if !a.Active {
+		return out, nil
+	}
+	if out.Groups, err = s.groupsOf(v, a.Email); err != nil {
+		return out, err
+	}
+	safe, err := s.backend.Safes.Safe(v.Context(), v.session)
+	if err != nil {
+		return out, err
+	}
+	out.SafeOn = safe.On
+	for _, row := range safe.Agents {
+		if row.Email == a.Email {
+			out.Safe = &row
+		}
+	}
+	for i, l := range a.Labels {
+		if i == labelsShown {
+			out.MoreMarks = len(a.Labels) - i
+			break
+		}
+		view := labelView{Key: l.Label, Since: time.Unix(l.Since, 0)}
+		if path, wrote := strings.CutPrefix(l.Label, "wrote:"); wrote {
+			view.Key, view.Path = "wrote", path
+			if path == "*" {
+				view.Key = "wrote.all"
+			}
+		}
+		if l.GrantID != "" {
+			view.Grant = "/grants/" + url.PathEscape(l.GrantID)
+		}
+		out.Marks = append(out.Marks, view)
+	}
+	body, err := json.Marshal(prepareBody{api.TrustLabelsEnd, map[string]string{"email": a.Email}})
+	out.EndLabels = string(body)
+	return out, err
 }
 
 // permissionsShown is how many permissions an agent's page lists.

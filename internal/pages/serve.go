@@ -186,6 +186,8 @@ func (s *server) fault(r *http.Request, err error) fault {
 		{ErrChanged, fault{409, "changed", "err.changed"}},
 		{ErrClosed, fault{409, "closed", "err.closed"}},
 		{ErrTaken, fault{409, "taken", "err.taken"}},
+		{ErrRefused, fault{409, "refused", "err.refused"}},
+		{ErrBusy, fault{429, "busy", "err.busy"}},
 		{ErrUsed, fault{410, "used", "err.expired"}},
 		{ErrExpired, fault{410, "expired", "err.expired"}},
 		{ErrWaits, fault{425, "too-early", "err.early"}},
@@ -343,6 +345,9 @@ func (s *server) problem(v *visit, err error) {
 	body := api.Problem{Type: problemType + f.kind, Title: http.StatusText(f.status), Status: f.status, Detail: plain(v.must(f.key))}
 	if bad, ok := errors.AsType[*keyError](err); ok {
 		body.Detail += " " + bad.reason()
+	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		body.Detail += " " + refused.Reason
 	}
 	if err := json.NewEncoder(v.w).Encode(body); err != nil {
 		s.cfg.Logger.Info("pages: writing a problem", "path", v.URL.Path, "error", err)

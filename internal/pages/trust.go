@@ -24,7 +24,8 @@ type trustView struct {
 	Known   bool   // the operation has words in the catalog
 	Own     bool   // it is about the account of whoever confirms
 	Subject string // whom it is about, for the heading
-	All     bool   // resume: all agents
+	All     bool   // it is about all agents
+	Group   bool   // Subject is a group of agents
 	Params  []paramView
 	Left    remaining
 	Fields  []fieldView
@@ -37,6 +38,7 @@ type paramView struct {
 	Fingerprint string // of a public key
 	Fault       string // why it is not a usable key
 	Known       bool   // the name has a word in the catalog
+	Word        string // key of a catalog phrase that stands for the value
 }
 
 func (s *server) trustPage(v *visit) (*page, error) {
@@ -48,7 +50,7 @@ func (s *server) trustPage(v *visit) (*page, error) {
 	switch t.Operation {
 	case api.TrustAgentAdd, api.TrustDevice:
 		view.Known, view.Subject = true, t.Params["name"]
-	case api.TrustAgentRotate, api.TrustAgentResume:
+	case api.TrustAgentRotate, api.TrustAgentResume, api.TrustSafeOn, api.TrustLabelsEnd:
 		view.Known, view.Subject = true, t.Params["email"]
 		view.All = view.Subject == ""
 	case api.TrustKeyAdd, api.TrustPasskeyAdd:
@@ -58,6 +60,9 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		// as it is.
 		if p, err := grant.ParsePattern(t.Params["pattern"]); err == nil {
 			view.Known, view.Subject, view.All = true, p.Agent, p.Agent == "*"
+			if name, group := strings.CutPrefix(p.Agent, grant.GroupPrefix); group {
+				view.Subject, view.Group = name, true
+			}
 		}
 	case api.TrustPolicySet:
 		if p, err := grant.ParsePolicy(t.Params["policy"]); err == nil {
@@ -71,6 +76,11 @@ func (s *server) trustPage(v *visit) (*page, error) {
 		view.Known, view.Own, view.Subject = true, true, t.Params["client"]
 	case api.TrustStandingResume:
 		view.Known, view.Subject = true, t.Params["id"]
+	case api.TrustGroupSet:
+		view.Known, view.Subject = true, t.Params["name"]
+		if t.Params["agents"] == "" {
+			view.Params = append(view.Params, paramView{Name: "agents", Known: true, Word: "agents.nobody"})
+		}
 	}
 	ends := time.Unix(t.ExpiresAt, 0)
 	view.Open = t.Status == "pending" && ends.After(v.now) && t.Statement != nil && t.Digest != nil
@@ -102,7 +112,7 @@ func paramsOf(params map[string]string) (out []paramView) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		p := paramView{Name: name, Value: params[name]}
 		switch name {
-		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at", "deputy", "agents", "max_risk", "from", "until", "client", "service", "request":
+		case "name", "email", "days", "reason", "id", "delegate", "audience", "scopes", "grant_type", "duration", "expires_at", "deputy", "max_risk", "from", "until", "client", "service", "request":
 			p.Known = true
 		case "pattern":
 			if pattern, err := grant.ParsePattern(p.Value); err == nil {
@@ -114,6 +124,11 @@ func paramsOf(params map[string]string) (out []paramView) {
 				out = append(out, policyParams(policy)...)
 				continue
 			}
+		case "safe":
+			out = append(out, safeParam(p.Value))
+			continue
+		case "agents":
+			p.Known, p.Value = true, strings.ReplaceAll(p.Value, ",", ", ")
 		case "public_key":
 			p.Known = true
 			p.Fingerprint, p.Fault = fingerprintOf(p.Value)
@@ -123,6 +138,21 @@ func paramsOf(params map[string]string) (out []paramView) {
 		}
 	}
 	return out
+}
+
+// safeParam says in which folders an agent may use the safe commands.
+func safeParam(value string) paramView {
+	p := paramView{Name: "safe", Value: value, Known: true}
+	var folders []string
+	switch err := json.Unmarshal([]byte(value), &folders); {
+	case value == "off":
+		p.Word = "safe.param.off"
+	case value == "" || err == nil && len(folders) == 0:
+		p.Word = "safe.param.nowhere"
+	case err == nil:
+		p.Value = strings.Join(folders, ", ")
+	}
+	return p
 }
 
 func fingerprintOf(line string) (fingerprint, fault string) {
@@ -219,6 +249,10 @@ func (t *trustView) Page() string { return "/trust/" + url.PathEscape(t.ID) }
 
 // Home is the section that the change belongs to.
 func (t *trustView) Home() string {
+	switch t.Operation {
+	case api.TrustStandingAdd, api.TrustStandingResume, api.TrustSafeOn:
+		return "patterns"
+	}
 	if t.Own {
 		return "account"
 	}
@@ -236,6 +270,8 @@ func (t *trustView) Heading(f *frameData) (template.HTML, error) {
 		return f.text("trust.other")
 	case t.All:
 		return f.text("trust." + t.Operation + ".all")
+	case t.Group:
+		return f.text("trust."+t.Operation+".group", "who", marked(subject, false))
 	}
 	return f.text("trust."+t.Operation, "who", marked(subject, false))
 }

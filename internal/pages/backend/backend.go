@@ -28,7 +28,8 @@ import (
 func New(a *authority.Authority, bearer string) pages.Backend {
 	b := &backend{a: a, bearer: bearer}
 	return pages.Backend{
-		SetUp: b, Links: b, Recoveries: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Services: b, Log: b, Events: b,
+		SetUp: b, Links: b, Recoveries: b, Sessions: b, Cards: b, Decisions: b, Trusts: b, Confirms: b, People: b, Accounts: b, Removals: b, Services: b,
+		Patterns: b, Previews: b, Safes: b, Groups: b, Log: b, Events: b,
 	}
 }
 
@@ -262,6 +263,9 @@ func (b *backend) Card(ctx context.Context, s pages.Session, id string) (pages.C
 	if c.Grant.Status != grant.Pending {
 		return out, nil
 	}
+	if out.Covered, err = b.covered(ctx, a, id); err != nil {
+		return pages.Card{}, translate(err)
+	}
 	for _, reach := range b.a.Reaches(c.Grant, c.Mandate) {
 		o := pages.Offer{Type: reach.Type, Statement: b.a.StatementOf(c.Grant, reach), Needs: b.a.Needs(c.Grant)}
 		if reach.Until != 0 {
@@ -392,7 +396,7 @@ func (b *backend) PrepareTrust(ctx context.Context, s pages.Session, n pages.New
 		return "", err
 	}
 	t, err := b.a.Prepare(ctx, a, api.TrustRequest{Operation: n.Operation, Params: n.Params, Secret: secret})
-	return t.ID, translate(err)
+	return t.ID, refusal(err)
 }
 
 // Trust implements pages.Trusts.
@@ -430,6 +434,12 @@ func (b *backend) Confirm(ctx context.Context, s pages.Session, t pages.TrustAns
 		return "", err
 	}
 	done, err := b.a.Confirm(ctx, a, t.ID, t.Digest, authority.Proof{Assertion: t.Assertion})
+	if errors.Is(proof(err), pages.ErrClosed) || errors.Is(proof(err), pages.ErrNotFound) {
+		// A change that still waits was not settled by anybody: a rule is against it.
+		if was, again := b.a.Trust(ctx, a, t.ID, ""); again == nil && was.Status == "pending" {
+			return "", refusal(err)
+		}
+	}
 	return done.Link, proof(err)
 }
 
@@ -468,6 +478,9 @@ func (b *backend) Agents(ctx context.Context, s pages.Session) ([]pages.Agent, e
 		}
 		for _, k := range account.Keys {
 			agent.Keys = append(agent.Keys, key(k))
+		}
+		for _, l := range account.Labels {
+			agent.Labels = append(agent.Labels, api.Label{Label: l.Label, Since: grant.Millis(l.Since).Seconds(), GrantID: l.Grant})
 		}
 		out = append(out, agent)
 	}

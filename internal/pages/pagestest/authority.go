@@ -56,6 +56,11 @@ type Authority struct {
 	events     []pages.Event // the event with ID n is number n-1
 	services   services
 	recoveries map[string]pages.LinkView // by token
+	standing   []*api.Standing           // newest last
+	groups     []api.Group
+	safeOff    map[string]bool // persons who have them off for all
+	suggests   []api.Suggestion
+	refusal    error // of the next change that is prepared
 }
 
 type person struct {
@@ -78,6 +83,7 @@ type request struct {
 	grant.Grant
 	run   *pages.Run
 	needs grant.Strength
+	by    []pages.Covering
 }
 
 type link struct {
@@ -114,13 +120,14 @@ func New(origin string, clock func() time.Time) (*Authority, error) {
 	return &Authority{
 		clock: clock, issuer: "http://127.0.0.1:8648", rp: rp, bearer: "none", reader: reading.New(catalog.New()),
 		trusts: map[string]*api.Trust{}, owners: map[string]string{}, sessions: map[string]*session{}, logins: map[string][]byte{},
-		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, recoveries: map[string]pages.LinkView{}, origin: origin, services: newServices(),
+		streams: map[chan pages.Event]string{}, links: map[string]*registration{}, recoveries: map[string]pages.LinkView{}, origin: origin, services: newServices(), safeOff: map[string]bool{},
 	}, nil
 }
 
 // Backend returns the parts that the pages need, all of them a.
 func (a *Authority) Backend() pages.Backend {
-	return pages.Backend{SetUp: a, Links: a, Recoveries: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Services: a, Log: a, Events: a}
+	return pages.Backend{SetUp: a, Links: a, Recoveries: a, Sessions: a, Cards: a, Decisions: a, Trusts: a, Confirms: a, People: a, Accounts: a, Removals: a, Services: a,
+		Patterns: a, Previews: a, Safes: a, Groups: a, Log: a, Events: a}
 }
 
 func random() string {

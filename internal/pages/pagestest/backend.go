@@ -251,7 +251,7 @@ func (a *Authority) Card(_ context.Context, s pages.Session, id string) (pages.C
 		c.Reading, c.HostKind = &read.Reading, read.Kind
 	}
 	if g.As(grant.At(a.clock())).Status == grant.Pending {
-		c.Offers = a.offers(g)
+		c.Offers, c.Covered = a.offers(g), g.by
 	}
 	if d := g.Decision; d != nil {
 		c.Decider = a.named(d.By)
@@ -373,12 +373,16 @@ func (a *Authority) Revoke(_ context.Context, s pages.Session, id string) error 
 // PrepareTrust implements pages.Trusts.
 func (a *Authority) PrepareTrust(_ context.Context, s pages.Session, n pages.NewTrust) (string, error) {
 	defer a.lock()()
+	if err := a.refusal; err != nil {
+		a.refusal = nil
+		return "", err
+	}
 	id := "t-" + random()[:12]
 	st := statement.Statement{
 		Purpose: statement.Trust, Issuer: a.issuer, Epoch: 1, GrantID: id, Nonce: random(), Owner: &s.Person.Email,
 		GrantType: n.Operation, Hints: []string{},
 	}
-	for _, k := range []string{"email", "name", "public_key"} {
+	for _, k := range []string{"agents", "days", "email", "id", "name", "pattern", "public_key", "reason", "safe"} {
 		if v := n.Params[k]; v != "" {
 			st.Hints = append(st.Hints, k+"="+v)
 		}
@@ -463,6 +467,11 @@ func (a *Authority) Confirm(_ context.Context, s pages.Session, answer pages.Tru
 			if g.Email == t.Params["email"] || t.Params["email"] == "" {
 				g.Paused = false
 			}
+		}
+	default:
+		if err := a.confirmPattern(s.Person.Email, t.Operation, t.Params); err != nil {
+			t.Status = "pending"
+			return "", err
 		}
 	}
 	a.record("trust", "", "", s.Person.Email, t.Operation, 0)
