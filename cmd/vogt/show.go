@@ -10,6 +10,7 @@ import (
 	"vogt/cmd/vogt/messages"
 	"vogt/internal/api"
 	"vogt/internal/catalog"
+	"vogt/internal/flow"
 	"vogt/internal/grant"
 	"vogt/internal/statement"
 	"vogt/internal/terminal"
@@ -81,6 +82,7 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 	s.some("Owner", g.Owner)
 	s.some("Risk", g.Risk)
 	s.argv("Command", g.Request.Command)
+	e.covered(s, g)
 	if to := g.Request.Connect; to != nil {
 		s.fact("Connection", to.Network().Mode())
 		if c := g.Request.Context; c != nil && c.Confinement != nil {
@@ -108,6 +110,49 @@ func (e *env) showGrant(w io.Writer, g api.Grant) error {
 		}
 	}
 	return e.showAnswer(s, g)
+}
+
+// covered marks the calls that standing grants cover by now. The calls are named by
+// what is read here; where that differs from what the authority read, by their place.
+func (e *env) covered(s *sheet, g api.Grant) {
+	if g.Hints == nil || len(g.Covered) == 0 {
+		return
+	}
+	var names []string
+	if rd, err := e.reader(); err == nil {
+		if read, err := flow.Read(rd, *g.Request); err == nil && len(read.Covered()) == len(g.Covered) {
+			for _, c := range read.Calls {
+				names = append(names, c.Shown())
+			}
+		}
+	}
+	rest := 0
+	for i, id := range g.Covered {
+		name := "#" + strconv.Itoa(i+1)
+		if i < len(names) {
+			name = names[i]
+		}
+		label := ""
+		if i == 0 {
+			label = "Calls"
+		}
+		if id == "" {
+			rest++
+			s.call(label, e.text(messages.CallAsked, terminal.Visible(name)))
+			continue
+		}
+		s.call(label, e.text(messages.CallCovered, terminal.Visible(name), terminal.Visible(id)))
+	}
+	s.shown("Asked for", e.text(messages.AskedForRest, rest, len(g.Covered)))
+}
+
+// call writes a line of a list whose first line alone has a name.
+func (s *sheet) call(name, value string) {
+	if name != "" {
+		s.shown(name, value)
+	} else if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, "%-12s %s\n", "", value)
+	}
 }
 
 // showAnswer writes why a grant was asked for, and what became of it.

@@ -95,6 +95,9 @@ type Hints struct {
 	Similar     *SimilarGrants       `json:"similar_grants,omitempty"`
 	Suggestions []WideningSuggestion `json:"widening_suggestions,omitempty"`
 	Diagnostics []Diagnostic         `json:"pending_diagnostics,omitempty"`
+	// Covered has for each call of the request the standing grant that covers it by now,
+	// "" for none. The answer is asked for the rest.
+	Covered []string `json:"covered,omitempty"`
 }
 
 // SimilarGrants are permissions for almost the same. Merged is what all of them name.

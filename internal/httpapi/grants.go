@@ -302,6 +302,13 @@ func (c *call) hints(g grant.Grant) (*api.Hints, error) {
 			out.Similar.Grants = append(out.Similar.Grants, api.SimilarGrant{Grant: c.s.grantView(s.Grant, true), Indices: s.Indices})
 		}
 	}
+	covered, err := c.s.Authority.Covered(c.Context(), c.actor, g.ID)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Join(covered, "") != "" {
+		out.Covered = covered
+	}
 	return out, nil
 }
 

@@ -98,6 +98,9 @@ const (
 	HostIsUnknown
 	UntilBoxEnds
 	ClaimedProgram // path
+	CallAsked      // call
+	CallCovered    // call, standing grant
+	AskedForRest   // calls, of how many
 	AskNeedsLogin  // cause
 	BoxLate
 	ReducedBox
@@ -394,6 +397,9 @@ var catalog = [keys][2]string{
 	HostIsUnknown:      {"nothing is known of it", "über ihn ist nichts bekannt"},
 	UntilBoxEnds:       {"for this box, until it ends", "für diese Box, bis sie endet"},
 	ClaimedProgram:     {"%s (claimed)", "%s (behauptet)"},
+	CallAsked:          {"%s", "%s"},
+	CallCovered:        {"%s (covered by %s)", "%s (gedeckt durch %s)"},
+	AskedForRest:       {"%d of %d calls", "%d von %d Aufrufen"},
 	AskNeedsLogin:      {"nobody can be asked about hosts: %s", "nach Hosts kann niemand gefragt werden: %s"},
 	HostRefused:        {"the box may not reach %s: %s", "die Box darf %s nicht erreichen: %s"},
 	NotGranted:         {"no rule names it; what permits it: --allow %s, or hosts in the profile", "keine Regel nennt ihn; erlaubt wird er durch --allow %s oder unter hosts im Profil"},
