@@ -215,13 +215,14 @@ func hostileWords(t *testing.T, b *tab) {
 		b.innocent("/setup?token="+url.QueryEscape(attack), attack)
 		b.innocent("/register?token="+url.QueryEscape(attack), attack)
 		b.innocent("/recover?token="+url.QueryEscape(attack), attack)
+		hostilePatterns(b, agent, attack)
 		a.AddPerson(attack, attack)
 		b.innocent("/register?token="+a.RegisterLink(attack), attack)
 		b.innocent("/recover?token="+a.AddRecovery(attack, time.Now().Add(time.Hour)), attack)
 	}
 	a.AddKey(mara, pages.Key{Name: all, Fingerprint: all})
 	a.AddToken(mara, all)
-	for _, path := range []string{"/", "/agents", "/activity", "/account"} {
+	for _, path := range []string{"/", "/agents", "/activity", "/account", "/patterns", "/patterns/safe", "/patterns/suggestions", "/patterns/new"} {
 		b.innocent(path, all)
 	}
 	b.Shot("hostile.1440")

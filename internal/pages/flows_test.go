@@ -55,6 +55,7 @@ func TestBrowser(t *testing.T) {
 		{"first answer counts", firstAnswerCounts},
 		{"hostile words", hostileWords},
 		{"every page", everyPage},
+		{"every page of patterns", everyPatternPage},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

@@ -187,7 +187,7 @@ func wordsOf(v *visit, p grant.Pattern) (out []template.HTML, err error) {
 			}
 		}
 		if p.Box != nil {
-			say(v.text("pattern.box", "box", p.Box.Profile))
+			say(v.text("pattern.box", "box", marked(shortened(p.Box.Profile, pathShown), false)))
 			if p.Box.Workspace != "" {
 				some("pattern.about", []string{p.Box.Workspace})
 			}

@@ -519,3 +519,112 @@ func TestCoveredCalls(t *testing.T) {
 		}
 	}
 }
+
+func wire(t testing.TB, p grant.Pattern) string {
+	t.Helper()
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// patternGallery adds the pages about patterns, with one of every kind.
+func patternGallery(t testing.TB, s *site) map[string]string {
+	t.Helper()
+	paths := map[string]string{}
+	a, shop := s.authority, []string{"/home/mara/projects/shop"}
+	a.NewGroup("builders", claude, ops)
+	for _, c := range grant.Classes() {
+		var hosts []string
+		folders := shop
+		switch c {
+		case grant.ClassInspect:
+			folders = nil
+		case grant.ClassInstall:
+			hosts = []string{"registry.example", "mirror.example"}
+		}
+		a.AddStanding(class(t, c, claude, folders, hosts), func(g *api.Standing) { g.Uses, g.LastUsedAt, g.Reason = 41, s.now().Unix(), "the shop" })
+	}
+	a.AddStanding(gitLog(t), func(g *api.Standing) { g.CreatedAt -= 40 * 24 * 3600 })
+	a.AddStanding(class(t, grant.ClassEdit, "group:builders", shop, nil), func(g *api.Standing) { g.Paused = "more than 60 uses in a minute" })
+	a.AddStanding(class(t, grant.ClassSafe, "*", nil, nil), func(g *api.Standing) { g.Status = grant.Revoked })
+	a.Suggest(api.Suggestion{Key: "a", Pattern: gitLog(t), Cards: 41, Examples: []api.Previewed{{Command: "rg -n listen /etc/nginx", Count: 40}}})
+	a.Label(claude, api.Label{Label: "secret", Since: s.now().Unix(), GrantID: "g-1"}, api.Label{Label: "foreign", Since: s.now().Unix()}, api.Label{Label: "wrote:/home/mara/projects/shop/" + strings.Repeat("long", 40), Since: s.now().Unix()}, api.Label{Label: "wrote:*", Since: s.now().Unix()})
+	covered := a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: []string{"sh", "-c", "cat a.txt; nice cat b.txt; rm b"}}, detail.Medium)
+	safe := pages.Covering{ID: "s-1", Class: grant.ClassSafe}
+	a.Cover(covered, safe, safe, safe, safe, pages.Covering{})
+	paths["card-covered"] = "/grants/" + covered
+	paths["patterns"], paths["patterns-over"], paths["patterns-agent"] = "/patterns", "/patterns?over=1", "/patterns?agent="+url.QueryEscape(ops)
+	paths["suggestions"], paths["safe"], paths["safe-on"] = "/patterns/suggestions", "/patterns/safe", "/patterns/safe?for="+url.QueryEscape(claude)+"&show=1&folders=/p"
+	query := url.Values{"agent": {claude}, "class": {"edit"}, "folders": shop, "show": {"1"}}
+	paths["pattern-new"], paths["pattern-preview"] = "/patterns/new?card="+covered, "/patterns/new?"+query.Encode()
+	query.Set("class", "own")
+	query.Set("folders", strings.Repeat("long", 60))
+	query.Set("connect", "1")
+	query.Set("days", "no")
+	query.Del("agent")
+	paths["pattern-faults"] = "/patterns/new?" + query.Encode()
+	for name, n := range map[string]pages.NewTrust{
+		"trust-pattern": {Operation: api.TrustStandingAdd, Params: map[string]string{"pattern": wire(t, class(t, grant.ClassInstall, claude, shop, []string{"registry.example"})), "days": "90"}},
+		"trust-labels":  {Operation: api.TrustLabelsEnd, Params: map[string]string{"email": claude}},
+		"trust-group":   {Operation: api.TrustGroupSet, Params: map[string]string{"name": "builders", "agents": claude + "," + ops}},
+	} {
+		paths[name] = "/trust/" + a.NewTrust(n)
+	}
+	paths["agent-labels"] = "/agents/" + url.PathEscape(claude)
+	return paths
+}
+
+// everyPatternPage looks at each page about patterns in both languages, on a phone and
+// on a desk.
+func everyPatternPage(t *testing.T, b *tab) {
+	b.enter()
+	paths := patternGallery(t, b.s)
+	for _, tongue := range []string{"en", "de"} {
+		b.Visit("/patterns?lang=" + tongue) // a cookie keeps it
+		for name, path := range paths {
+			b.Phone(tongue == "en")
+			b.Visit(path)
+			b.Shot(name + ".360." + tongue)
+			b.Check(name + " on a phone, " + tongue)
+			b.Viewport(1440, 900, tongue == "de")
+			b.Shot(name + ".1440." + tongue)
+			b.Check(name + " on a desk, " + tongue)
+			if tongue == "de" {
+				b.Viewport(320, 740, false)
+				b.Check(name + " at 320 px, " + tongue)
+			}
+		}
+	}
+}
+
+// hostilePatterns puts an attack into every field of patterns, and looks at the pages
+// that a browser makes of it.
+func hostilePatterns(b *tab, agent, attack string) {
+	a := b.s.authority
+	p := grant.Pattern{Agent: agent, Machine: attack, Programs: []string{attack}, Operations: []string{attack}, Does: []grant.Deed{grant.DeedRead}, Read: []string{"/" + attack + "/**"}, Write: []string{attack}, Hosts: []string{attack}, MaxRisk: detail.Medium}
+	a.AddStanding(p, func(g *api.Standing) { g.Reason, g.Paused = attack, attack })
+	a.AddStanding(grant.Pattern{Agent: "group:" + attack, Does: []grant.Deed{grant.DeedAny}, Box: &grant.Box{Profile: attack, Workspace: attack}, Files: []string{attack}}, nil)
+	a.AddStanding(grant.Pattern{Agent: agent, Class: grant.ClassSafe, Programs: grant.SafeCommands(), Read: []string{"/" + attack + "/**"}}, nil)
+	a.NewGroup(attack, agent)
+	a.Suggest(api.Suggestion{Key: attack, Pattern: grant.Pattern{Agent: agent, Class: grant.ClassInspect, Programs: []string{attack}}, Cards: 3, Examples: []api.Previewed{{Command: attack, Count: 3, Why: attack}}})
+	a.Label(agent, api.Label{Label: attack}, api.Label{Label: "wrote:" + attack, GrantID: attack})
+	q := url.Values{}
+	for _, field := range []string{"agent", "class", "folders", "hosts", "programs", "operations", "risk", "days", "reason"} {
+		q.Set(field, attack)
+	}
+	whole := url.QueryEscape(attack)
+	for _, path := range []string{
+		"/patterns", "/patterns?agent=" + whole, "/patterns?agent=" + url.QueryEscape(agent), "/patterns?over=" + whole + "&from=" + whole, "/patterns/suggestions",
+		"/patterns/safe", "/patterns/safe?for=" + url.QueryEscape(agent) + "&show=1&folders=" + whole, "/patterns/safe?for=" + url.QueryEscape(agent) + "&show=1&folders=/" + whole,
+		"/patterns/new?" + q.Encode(), "/patterns/new?show=1&" + q.Encode(), "/patterns/new?card=" + whole,
+		"/patterns/new?show=1&class=edit&folders=/p&agent=" + url.QueryEscape(agent) + "&reason=" + whole,
+		"/agents/" + url.PathEscape(agent),
+		"/trust/" + a.NewTrust(pages.NewTrust{Operation: api.TrustSafeOn, Params: map[string]string{"email": attack, "safe": attack}}),
+		"/trust/" + a.NewTrust(pages.NewTrust{Operation: api.TrustGroupSet, Params: map[string]string{"name": attack, "agents": attack}}),
+		"/trust/" + a.NewTrust(pages.NewTrust{Operation: api.TrustStandingAdd, Params: map[string]string{"pattern": attack, "days": attack, "reason": attack}}),
+	} {
+		b.innocent(path, attack)
+	}
+}

@@ -109,7 +109,7 @@ func (s *server) agentPage(v *visit) (*page, error) {
 
 // labelView is something that an agent has seen or written.
 type labelView struct {
-	Key   string // of the catalog: secret, foreign, wrote or wrote.all
+	Key   string // of the catalog: secret, foreign, wrote, wrote.all or other
 	Path  string
 	Since time.Time
 	Grant string // address of the card under which; "" for none
@@ -155,11 +155,13 @@ func (s *server) scopeOf(v *visit, a Agent) (out agentScope, err error) {
 			break
 		}
 		view := labelView{Key: l.Label, Since: time.Unix(l.Since, 0)}
-		if path, wrote := strings.CutPrefix(l.Label, "wrote:"); wrote {
+		switch path, wrote := strings.CutPrefix(l.Label, "wrote:"); {
+		case wrote && path == "*":
+			view.Key = "wrote.all"
+		case wrote:
 			view.Key, view.Path = "wrote", path
-			if path == "*" {
-				view.Key = "wrote.all"
-			}
+		case l.Label != "secret" && l.Label != "foreign":
+			view.Key, view.Path = "other", l.Label
 		}
 		if l.GrantID != "" {
 			view.Grant = "/grants/" + url.PathEscape(l.GrantID)

@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"html/template"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -88,4 +89,9 @@ func (s *server) safeOff(c *call) (any, error) {
 func (v *safeView) OffBody(email string) (string, error) {
 	body, err := json.Marshal(map[string]string{"email": email})
 	return string(body), err
+}
+
+// Form is the address of the form with these folders in it.
+func (v *safeView) Form() string {
+	return address("/patterns/safe", url.Values{"for": {v.For}, "folders": {v.Folders}})
 }

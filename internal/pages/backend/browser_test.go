@@ -88,7 +88,7 @@ func TestInBrowser(t *testing.T) {
 		do   func(*testing.T, *person)
 	}{
 		{"set-up", setUp}, {"an agent", addAgent}, {"a click on a phone", allowOnPhone}, {"a passkey for what is critical", allowCritical},
-		{"no, with a note", denyWithNote}, {"activity", seeActivity}, {"a service", logInAtService}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
+		{"no, with a note", denyWithNote}, {"a class signed on a phone", signClass}, {"activity", seeActivity}, {"a service", logInAtService}, {"a second passkey", addPasskey}, {"signing in with it", signInWithSecond},
 		{"removing the first", removeFirst}, {"notifications", notifications}, {"recovery", recovery},
 	} {
 		// Steps build on each other: after one that failed nothing is proven.

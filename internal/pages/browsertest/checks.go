@@ -19,7 +19,7 @@ const checks = `(() => {
 	const name = e => (e.getAttribute("aria-label") || (e.getAttribute("aria-labelledby") || "").split(/\s+/).map(i => document.getElementById(i)?.textContent).join("") || e.textContent).trim();
 	for (const e of all("nav,form,[role=region]")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby") && !e.matches(".panel")) wrong.push("no label: " + e.outerHTML.slice(0, 80));
 	for (const e of all("button,a[href],summary")) if (!name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
-	for (const e of all("input,select,textarea")) if (!e.labels.length) wrong.push("no label: " + e.outerHTML.slice(0, 80));
+	for (const e of all("input:not([type=hidden]),select,textarea")) if (!e.labels.length) wrong.push("no label: " + e.outerHTML.slice(0, 80));
 	for (const e of all("svg")) if (e.getAttribute("aria-hidden") !== "true" && !e.getAttribute("aria-label")) wrong.push("picture without words");
 	for (const e of all("[aria-labelledby],[aria-describedby]")) for (const a of ["aria-labelledby", "aria-describedby"]) for (const i of (e.getAttribute(a) || "").split(/\s+/)) if (i && !document.getElementById(i)) wrong.push(a + " points nowhere: " + i);
 	const ids = all("[id]").map(e => e.id);

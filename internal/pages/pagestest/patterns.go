@@ -39,6 +39,12 @@ func (a *Authority) Patterns() []api.Standing {
 	return out
 }
 
+// NewGroup makes a group of agents.
+func (a *Authority) NewGroup(name string, agents ...string) {
+	defer a.lock()()
+	a.groups = append(a.groups, api.Group{Name: name, Agents: agents})
+}
+
 // Suggest sets what is suggested.
 func (a *Authority) Suggest(all ...api.Suggestion) {
 	defer a.lock()()
