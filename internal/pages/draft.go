@@ -79,7 +79,6 @@ func draftOf(p grant.Pattern) (d *draft, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	made.Limits = p.Limits
 	want, err := json.Marshal(p)
 	if err != nil {
 		return nil, false

@@ -109,6 +109,17 @@ func TestPatterns(t *testing.T) {
 	silent(t, mine, "looking at nginx", "builders")
 	says(t, s.get("/patterns?lang=de"), "In der Box bauen und testen", "Für die Gruppe builders", "1.234-mal benutzt", "seit 30 Tagen unbenutzt", "Höchstens mittleres Risiko")
 
+	// One with parts that the form has no field for is not offered for a new one.
+	again := strings.Count(s.get("/patterns").body, "Write one like it")
+	machine, few, boxed := gitLog(t), gitLog(t), gitLog(t)
+	machine.Machine, few.Limits.Uses, boxed.Box, boxed.Read = "nuc", 3, &grant.Box{Profile: "read"}, nil
+	for _, p := range []grant.Pattern{machine, few, boxed} {
+		id := s.authority.AddStanding(p, nil)
+		if n := strings.Count(s.get("/patterns").body, "Write one like it"); n != again || again == 0 {
+			t.Errorf("%+v: %d patterns are offered for new ones, want %d", p, n, again)
+		}
+		want(t, s.post("/p/patterns/"+id+"/revoke", map[string]any{}), 200)
+	}
 	want(t, s.post("/p/patterns/"+box+"/revoke", map[string]any{}), 200, "The pattern was revoked")
 	want(t, s.post("/p/patterns/"+box+"/revoke", map[string]any{}), 200, "revoked already, elsewhere") // another tab was first
 	want(t, s.post("/p/patterns/"+over+"x/revoke", map[string]any{}), 404)
