@@ -268,8 +268,8 @@ func (t *txn) widen(by Actor, id string, w Widen) (g grant.Grant, made []string,
 
 // answers reports whether the actor answers g in its own right: what a deputy may
 // do is bounded by what was signed, and patterns are no part of it.
-func (by Actor) answers(g grant.Grant, now grant.Millis) bool {
-	_, deputy, ok := by.decides(g, now)
+func (a Actor) answers(g grant.Grant, now grant.Millis) bool {
+	_, deputy, ok := a.decides(g, now)
 	return ok && deputy == nil
 }
 
