@@ -318,7 +318,7 @@ func newcomer(m *machine) {
 	add.end(0)
 	p.when("#outcome", `e => "told"`)
 
-	ask := m.sit("run", "--agent", "claude", "--wait", "--", "echo", "first command")
+	ask := m.sit("run", "--agent", "claude", "--wait", "--", "printf", `first command\n`)
 	card := ask.see(`Approve: (\S+)`)
 	p.stolenCookie(card)
 	p.visit(card)

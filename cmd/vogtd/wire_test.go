@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,7 +154,9 @@ func TestTwoNamesTwoWorlds(t *testing.T) {
 	} {
 		for _, bearer := range []string{agent.Bearer, authoritytest.ManagementToken} {
 			a := (&authoritytest.Client{S: d.API, Bearer: bearer}).Do(call.method, call.path, nil, "Host", b.host(), "Cookie", b.cookie())
-			if a.Status != 404 && a.Status != 405 {
+			// Some of these the pages' host has too, for a cookie with a click: a bearer
+			// counts for nothing there.
+			if !slices.Contains([]int{401, 403, 404, 405}, a.Status) {
 				t.Errorf("%s under the pages' name: %d %s", a.Call, a.Status, a.Body)
 			}
 		}

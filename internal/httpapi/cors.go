@@ -43,7 +43,7 @@ func (s *server) crossOrigin(w http.ResponseWriter, r *http.Request) bool {
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Expose-Headers", "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, "+api.CheckpointHeader)
 	}
-	if r.Method == http.MethodOptions && preflighted(r.URL.Path) && (allowed || open) {
+	if r.Method == http.MethodOptions && origin != "" && preflighted(r.URL.Path) && (allowed || open) {
 		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
 		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, "+api.CheckpointHeader)
 		h.Set("Access-Control-Max-Age", "600")

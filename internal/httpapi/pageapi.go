@@ -96,13 +96,8 @@ func (c *call) needSession() error {
 // enterPage finds out who calls by the cookie, and whether the session's key
 // signed the call.
 func (c *call) enterPage() error {
-	if raw, ok := bearer(c.Request); ok {
-		// An address for administrators takes the management token here, too. Any
-		// other bearer is refused even where a session would do.
-		if actor, ok := authority.AuthenticateManagement(raw, c.s.Management); ok && strings.HasPrefix(c.URL.Path, "/api/admin/") {
-			c.actor = actor
-			return nil
-		}
+	if _, ok := bearer(c.Request); ok {
+		// No token counts on this host, even where a session would do.
 		return &authority.Error{
 			Status: 403, Kind: "forbidden", Title: "Invalid management token", Detail: "On this host a login token says nothing.", Hint: "Call " + c.s.issuerOrigin + " with it.",
 		}
