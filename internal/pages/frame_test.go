@@ -968,7 +968,7 @@ func TestAgentsPermissions(t *testing.T) {
 	s.signIn(mara)
 	a := s.authority
 	page := "/agents/" + url.PathEscape(claude)
-	want(t, s.get(page), 200, "What it may do without asking", "Every action waits for an answer")
+	want(t, s.get(page), 200, "What it may do without asking", "No permission for a time or for good")
 	allow := func(kind grant.Type, words ...string) string {
 		t.Helper()
 		id := a.Ask(grant.Request{Requester: claude, Host: "nuc", Type: grant.Once, Command: words}, detail.Medium)
