@@ -633,7 +633,7 @@ func agentsAndTrust(t *testing.T, b *tab) {
 	b.Wait(`document.querySelector("#permissions button:not([disabled])")`)
 	b.Shot("permissions.1440.light")
 	b.Click("#permissions button")
-	b.Wait(`!document.querySelector("#permissions") && ` + b.Has("Every action waits for an answer"))
+	b.Wait(`!document.querySelector("#permissions") && ` + b.Has("No permission for a time or for good"))
 	if g := a.Grant(always); g.Status != grant.Revoked || g.RevokedBy != mara {
 		t.Errorf("the grant is %s by %q", g.Status, g.RevokedBy)
 	}
