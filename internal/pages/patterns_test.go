@@ -432,19 +432,13 @@ func TestTrustWords(t *testing.T) {
 	s := newSite(t, fixedClock().now)
 	s.populate()
 	s.signIn(mara)
-	pattern := func(p grant.Pattern, err error) string {
+	pattern := func(p grant.Pattern) string {
 		t.Helper()
-		if err == nil {
-			p, err = p.Complete()
-		}
+		p, err := p.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
+		return wire(t, p)
 	}
 	digest := strings.Repeat("ab", 32)
 	for _, test := range []struct {
@@ -460,11 +454,11 @@ func TestTrustWords(t *testing.T) {
 		{api.TrustSafeOn, map[string]string{"email": "", "safe": "[]"}, []string{"Let all your agents look around"}, []string{"Alle deine Agenten"}},
 		{api.TrustGroupSet, map[string]string{"name": "builders", "agents": ""}, []string{"Make the group builders", "nobody", "leaves it"}, []string{"niemand"}},
 		{api.TrustLabelsEnd, map[string]string{"email": claude}, []string{"End the labels of " + claude, "narrows its patterns no more"}, []string{"Kennzeichen"}},
-		{api.TrustStandingAdd, map[string]string{"pattern": pattern(grant.NewClass(grant.ClassInstall, "group:builders", []string{"/p"}, []string{"a.example"}))},
+		{api.TrustStandingAdd, map[string]string{"pattern": pattern(class(t, grant.ClassInstall, "group:builders", []string{"/p"}, []string{"a.example"}))},
 			[]string{"Permit a class of commands to the group builders", "Class Install packages through a mirror", "Group of agents builders", "whose only network is the hosts below default", "The box is about /p/**", "Network of the box a.example"}, []string{"Der Gruppe builders"}},
-		{api.TrustStandingAdd, map[string]string{"pattern": pattern(grant.Pattern{Agent: "*", Files: []string{digest}, Read: []string{"/p/**"}}, nil)},
+		{api.TrustStandingAdd, map[string]string{"pattern": pattern(grant.Pattern{Agent: "*", Files: []string{digest}, Read: []string{"/p/**"}})},
 			[]string{"to all your agents", "For all your agents", "Programs with this content (SHA-256) " + digest, "Reads in /p/**"}, []string{"Für alle deine Agenten"}},
-		{api.TrustStandingAdd, map[string]string{"pattern": pattern(grant.NewClass(grant.ClassBox, claude, []string{"/p"}, nil))},
+		{api.TrustStandingAdd, map[string]string{"pattern": pattern(class(t, grant.ClassBox, claude, []string{"/p"}, nil))},
 			[]string{"Only in the box, without a network default"}, nil},
 		{api.TrustStandingAdd, map[string]string{"pattern": `{"agent":"*","class":"safe","does":["any"],"box":{"profile":"default"}}`}, []string{"Change something this page has no words for"}, nil},
 	} {
