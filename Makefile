@@ -16,8 +16,8 @@ LDFLAGS := -s -w -X vogt/internal/version.stamp=$(VERSION)
 # Packages in which goroutines meet are tested under the race detector. Those
 # that do not exist are left out.
 RACE := internal/audit internal/authority internal/authoritytest internal/catalog internal/client internal/config \
-	internal/control internal/egress internal/elevated internal/execution internal/flow internal/hook \
-	internal/httpapi internal/mcpgate internal/notify internal/pages internal/peer internal/quickstart \
+	internal/control internal/ddisa internal/egress internal/elevated internal/execution internal/fetch internal/flow internal/hook \
+	internal/httpapi internal/mcpgate internal/notify internal/pages internal/peer internal/push internal/quickstart \
 	internal/shell internal/supervise internal/terminal internal/store cmd/vogt cmd/vogtd
 
 # Of these, packages whose tests start the test program again thousands of times,
