@@ -4,6 +4,8 @@ import (
 	"html/template"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,6 +80,31 @@ func TestCatalogsAgree(t *testing.T) {
 			if _, ok := l.messages[key]; !ok {
 				t.Errorf("%s: %s is missing", tag, key)
 			}
+		}
+	}
+}
+
+// TestWordsStandOnce: of two words under one key the first would be lost unseen.
+func TestWordsStandOnce(t *testing.T) {
+	key := regexp.MustCompile(`(?m)^ *"([^"]+)": `)
+	files, err := filepath.Glob("messages/*.json")
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, m := range key.FindAllSubmatch(text, -1) {
+			if seen[string(m[1])] {
+				t.Errorf("%s: %s stands twice", file, m[1])
+			}
+			seen[string(m[1])] = true
+		}
+		if len(seen) < 100 {
+			t.Errorf("%s: only %d keys were found", file, len(seen))
 		}
 	}
 }

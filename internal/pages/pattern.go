@@ -29,7 +29,7 @@ func patternParams(p grant.Pattern) (out []paramView) {
 		line("agent", p.Agent)
 	}
 	line("machine", p.Machine)
-	line("audience", p.Audience)
+	line("for_audience", p.Audience)
 	if p.Unseen {
 		line("unseen", "*")
 	}
@@ -77,7 +77,7 @@ func policyParams(p grant.Policy) (out []paramView) {
 		}
 	}
 	line("agent", p.Agent)
-	line("audience", p.Audience)
+	line("for_audience", p.Audience)
 	line("mode", string(p.Mode))
 	for _, pattern := range p.Allow {
 		line("allow", pattern)
