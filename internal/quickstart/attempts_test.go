@@ -71,7 +71,7 @@ func newScene(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s.person = s.logIn(client.Home{Folder: s.paths.Config}.Default(), "alice@example.org", ownerPath)
-	change, err := s.person.Prepare(t.Context(), api.TrustAgentAdd, map[string]string{"name": "claude", "public_key": agentKey.Public().String()})
+	change, err := s.person.Prepare(t.Context(), api.TrustAgentAdd, map[string]string{"name": "claude", "public_key": agentKey.Public().String(), "safe": "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func (s *scene) confirmOwnChange() {
 	personToken, agentToken := s.person.Login().Token, s.agent.Login().Token
 	ask := map[string]map[string]string{
 		api.TrustKeyAdd:   {"public_key": s.agentKey.Public().String()},
-		api.TrustAgentAdd: {"name": "second", "public_key": s.ownerKey.Public().String()},
+		api.TrustAgentAdd: {"name": "second", "public_key": s.ownerKey.Public().String(), "safe": "off"},
 	}
 	for operation, params := range ask {
 		secret := strings.Repeat("ab", 32)
