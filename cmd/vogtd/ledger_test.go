@@ -93,7 +93,9 @@ func (l *ledger) apply(kind string, b record) error {
 	}
 	switch kind {
 	case "request":
-		if b.Verdict != "asked" {
+		switch b.Verdict {
+		case "asked", "covered by a standing grant", "approved by a policy": // the latter's decisions follow
+		default:
 			return in(grant.Approved)
 		}
 		if e != nil {
