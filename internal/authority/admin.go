@@ -93,7 +93,11 @@ func (a *Authority) SetAdmin(ctx context.Context, by Actor, email string, admin 
 		return problem(409, "The role was given by configuration", email+" is named in the authority's configuration.",
 			"Take the address out of \"admins\" in vogtd.toml and start the authority again.")
 	}
-	return a.narrow(ctx, func(t *txn) error {
+	write := a.narrow
+	if admin {
+		write = a.update // what is kept for narrowing does not serve it
+	}
+	return write(ctx, func(t *txn) error {
 		p, err := store.PrincipalByEmail(t, email)
 		if err != nil || p.Removed {
 			return errNoPrincipal().caused(err)

@@ -228,7 +228,7 @@ func (a *Authority) EndSessionOf(ctx context.Context, by Actor, id string) error
 // AllowClient and DisallowClient keep the list of services that a domain's
 // administrators allow, on behalf of whoever administers.
 func (a *Authority) AllowClient(ctx context.Context, by Actor, domain, client string) error {
-	return a.changeAllowed(ctx, by, domain, client, "client.allowed", func(t *txn) error {
+	return a.changeAllowed(ctx, a.update, by, domain, client, "client.allowed", func(t *txn) error {
 		return store.AllowClient(t, store.AllowedClient{Domain: lower(domain), Client: client, Created: int64(t.now)})
 	})
 }
@@ -236,7 +236,7 @@ func (a *Authority) AllowClient(ctx context.Context, by Actor, domain, client st
 // DisallowClient takes a service from a domain's list. Sessions that it has are
 // not ended: their people do that.
 func (a *Authority) DisallowClient(ctx context.Context, by Actor, domain, client string) error {
-	return a.changeAllowed(ctx, by, domain, client, "client.disallowed", func(t *txn) error {
+	return a.changeAllowed(ctx, a.narrow, by, domain, client, "client.disallowed", func(t *txn) error {
 		err := store.DisallowClient(t, lower(domain), client)
 		if errors.Is(err, store.ErrConflict) {
 			return problem(404, "This service is not on the list", "", "")
@@ -245,11 +245,11 @@ func (a *Authority) DisallowClient(ctx context.Context, by Actor, domain, client
 	})
 }
 
-func (a *Authority) changeAllowed(ctx context.Context, by Actor, domain, client, operation string, change func(*txn) error) error {
+func (a *Authority) changeAllowed(ctx context.Context, write func(context.Context, func(*txn) error) error, by Actor, domain, client, operation string, change func(*txn) error) error {
 	if domain == "" || client == "" || len(domain) > 255 || len(client) > 255 || !plainText(domain) || !plainText(client) {
 		return problem(400, "Domain or client cannot be used", "Give the mail domain and the client's ID.", "")
 	}
-	return a.update(ctx, func(t *txn) error {
+	return write(ctx, func(t *txn) error {
 		if err := t.manages(by); err != nil {
 			return err
 		}
