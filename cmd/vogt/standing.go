@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -682,18 +683,21 @@ func (e *env) links(req grant.Request) (map[string]string, error) {
 		}
 		for _, list := range [][]string{call.Paths.Reads, call.Paths.Writes, call.Paths.Deletes, {call.Cwd}} {
 			for _, name := range list {
-				if !filepath.IsAbs(name) {
-					continue
-				}
-				target := ""
-				if n++; n <= flow.MaxLinks {
-					target = resolved(name)
-				}
-				if target != "" {
-					target = e.insteadOf(rd, call, target)
-				}
-				if target != name {
-					add(name, target)
+				// Where it lies if a cd fails is looked at, too.
+				for _, name := range slices.Compact([]string{name, call.Fallen(name)}) {
+					if !filepath.IsAbs(name) {
+						continue
+					}
+					target := ""
+					if n++; n <= flow.MaxLinks {
+						target = resolved(name)
+					}
+					if target != "" {
+						target = e.insteadOf(rd, call, target)
+					}
+					if target != name {
+						add(name, target)
+					}
 				}
 			}
 		}

@@ -22,6 +22,9 @@ type Call struct {
 	Remote      bool // it acts on another host or in a container
 	Literal     bool // every word is known, so no other parser can read it otherwise
 	Cwd         string
+	// Otherwise is the call as it is if the change of folder before it fails; nil where
+	// it cannot. Both have to be covered.
+	Otherwise *Call
 	// Elsewhere says that its program was found outside of the system's folders,
 	// where the agent could have put it.
 	Elsewhere bool
@@ -70,7 +73,13 @@ func Covers(p *grant.Pattern, c *Call, w Where) (ok bool, why string) {
 	if p.Box != nil {
 		return inBox(p, c, w)
 	}
-	return outside(p, c, w)
+	if ok, why = outside(p, c, w); !ok || c.Otherwise == nil || placeless(c) || c.Carrier && len(c.Read)+len(c.Write) == 0 {
+		return ok, why
+	}
+	if ok, why = outside(p, c.Otherwise, w); !ok {
+		why = "the cd before it may fail, and then: " + why + "; joined by && it could be covered"
+	}
+	return ok, why
 }
 
 // named compares program and operation.

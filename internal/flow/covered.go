@@ -25,12 +25,16 @@ func (r *Reading) Covered() []coverage.Call {
 			out = append(out, coverage.Call{Detail: r.Details[i], Effects: c.Effects, Unknown: true, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Redirected: c.Redirected})
 			continue
 		}
-		out = append(out, r.led(coverage.Call{
+		call := r.led(coverage.Call{
 			Detail: r.Details[i], Effects: c.Effects,
 			Read: c.Paths.Reads, Write: append(c.Paths.Writes[:len(c.Paths.Writes):len(c.Paths.Writes)], c.Paths.Deletes...), Sinks: c.Paths.Sinks,
 			Unknown: c.Paths.Unknown, Hosts: c.Hosts, Remote: c.Remote, Literal: literal, Cwd: c.Cwd, Elsewhere: r.elsewhere(i), First: i == 0, Carrier: carrier(r.Calls, i),
 			Redirected: c.Redirected,
-		}))
+		})
+		if c.Adrift {
+			call.Otherwise = r.fallen(c, call)
+		}
+		out = append(out, call)
 	}
 	if !r.ParseOK || len(r.Problems) > 0 || rest != 0 || len(r.Calls) == 0 {
 		out = append(out, coverage.Call{Detail: detail.Command{Program: "?", Operation: detail.GenericOperation, Risk: max(r.Risk, detail.High)}, Effects: rest | detail.Opaque})
@@ -40,6 +44,16 @@ func (r *Reading) Covered() []coverage.Call {
 
 // follow looks at where programs were found, and at what links lead to as the reading has looked at their names.
 func (r *Reading) follow(rd *reading.Reader, links map[string]string) {
+	for _, c := range r.Calls {
+		if !c.Adrift || c.Fell == "" {
+			continue
+		}
+		for _, name := range append(c.Paths.Reads[:len(c.Paths.Reads):len(c.Paths.Reads)], c.Cwd) {
+			if name = c.Fallen(name); rd.Classify(name).Credential {
+				r.Credentials = with(r.Credentials, name, name)
+			}
+		}
+	}
 	for name, target := range links {
 		if !strings.Contains(name, "/") {
 			if !reading.System(target) {
@@ -83,6 +97,22 @@ func (r *Reading) led(c coverage.Call) coverage.Call {
 		}
 	}
 	return c
+}
+
+// fallen is the call as it is if the change of folder before it fails.
+func (r *Reading) fallen(c *reading.Call, call coverage.Call) *coverage.Call {
+	other := call
+	other.Cwd, other.Read, other.Write = c.Fell, nil, nil
+	for _, name := range call.Read {
+		other.Read = append(other.Read, c.Fallen(name))
+	}
+	for _, name := range call.Write {
+		other.Write = append(other.Write, c.Fallen(name))
+	}
+	// What is written there is not classified.
+	other.Unknown = other.Unknown || c.Fell == "" || len(other.Write) > 0
+	other = r.led(other)
+	return &other
 }
 
 // elsewhere reports whether a program was found outside of the system's folders.

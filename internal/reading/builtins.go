@@ -406,6 +406,14 @@ func (r *reader) after(name string) {
 		s.changes++
 	}
 	switch name {
+	case "cd", "pushd", "popd":
+		s.fell = s.cwd
+		if s.adrift || !s.cwdOK {
+			s.fell = ""
+		}
+		s.adrift = true
+	}
+	switch name {
 	case "cd", "pushd":
 		i := 1
 		for i < len(words) && words[i].Kind == catalog.Literal && len(words[i].Text) > 1 && words[i].Text[0] == '-' {
@@ -743,7 +751,7 @@ func (w *walker) declare(c *syntax.DeclClause, red *redirections, s *scope) {
 		w.opaque(at, "not-bash", "nameref belongs to another shell")
 		return
 	}
-	call := &Call{Program: variant, Words: []catalog.Word{{Text: variant}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Remote: s.remote}
+	call := &Call{Program: variant, Words: []catalog.Word{{Text: variant}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Adrift: s.adrift, Fell: s.fell, Remote: s.remote}
 	if red != nil {
 		call.Effects, call.Paths, call.Hosts = red.effects, red.paths, red.hosts
 	}

@@ -169,7 +169,7 @@ func (w *walker) command(c call) {
 			}
 		}
 	}
-	out := &Call{Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd}
+	out := &Call{Program: name, Words: c.words, Remote: s.remote, Via: s.via, Depth: s.depth, Cwd: s.cwd, Adrift: s.adrift, Fell: s.fell}
 	j := w.job()
 	defer w.done(j)
 	j.call = c

@@ -66,6 +66,11 @@ type Call struct {
 	Depth   int    // how many programs stand between the text and this call
 	Offset  int    // where it stands in the text, in bytes
 	Cwd     string // working directory; empty when unknown
+	// Adrift says that Cwd holds only if an earlier change of folder succeeded, which
+	// nothing has shown: "cd x; cat a", as opposed to "cd x && cat a". Fell is the
+	// folder that it runs in otherwise, empty when unknown.
+	Adrift  bool
+	Fell    string
 	decides bool   // a deciding verb of Vogt's own
 	text    string // what stands for the call when it has no words
 	// Redirected says that a redirection opens a file or a connection for it, which
@@ -142,6 +147,15 @@ func New(c *catalog.Catalog) *Reader {
 // Classify says what the reader's catalog knows of a file: its path is absolute
 // and clean.
 func (rd *Reader) Classify(path string) catalog.Class { return rd.catalog.Classify(path, "") }
+
+// Fallen is where a path of c lies if the change of folder before it fails: the path
+// itself where that makes no difference.
+func (c *Call) Fallen(name string) string {
+	if below, ok := strings.CutPrefix(name, c.Cwd); c.Adrift && ok && (below == "" || below[0] == '/') {
+		return path.Join(c.Fell, below)
+	}
+	return name
+}
 
 // Catalog is what the reader reads with.
 func (rd *Reader) Catalog() *catalog.Catalog { return rd.catalog }

@@ -177,7 +177,7 @@ func (w *walker) bare(r *redirections, s *scope, at int) {
 	if r == nil || r.effects == 0 && len(r.paths.Reads) == 0 && len(r.hosts) == 0 {
 		return
 	}
-	c := &Call{Effects: r.effects, Paths: r.paths, Hosts: r.hosts, Remote: s.remote, Depth: s.depth, Via: s.via, Cwd: s.cwd}
+	c := &Call{Effects: r.effects, Paths: r.paths, Hosts: r.hosts, Remote: s.remote, Depth: s.depth, Via: s.via, Cwd: s.cwd, Adrift: s.adrift, Fell: s.fell}
 	w.rate(c, s)
 	w.add(c, at)
 }

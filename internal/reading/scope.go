@@ -89,6 +89,8 @@ type scope struct {
 	extglob bool           // extended patterns are on in texts that are parsed from now on
 	cwd     string         // empty when unknown
 	cwdOK   bool           // cwd is certain, or was never changed
+	adrift  bool           // cwd holds only if a change of folder succeeded, which nothing has shown
+	fell    string         // where it stands if that failed; empty when unknown
 	home    string
 
 	remote  bool // another host or a container
@@ -193,6 +195,9 @@ func (s *scope) join(o *scope) {
 	if s.cwd != o.cwd || s.cwdOK != o.cwdOK {
 		s.cwd, s.cwdOK = "", false
 	}
+	if s.adrift != o.adrift || s.fell != o.fell {
+		s.adrift, s.fell = s.adrift || o.adrift, ""
+	}
 }
 
 func (s *scope) equal(o *scope) bool {
@@ -204,7 +209,7 @@ func (s *scope) equal(o *scope) bool {
 			return false
 		}
 	}
-	if len(s.vars) != len(o.vars) || s.cwd != o.cwd || s.cwdOK != o.cwdOK || len(s.funcs) != len(o.funcs) || len(s.env) != len(o.env) {
+	if len(s.vars) != len(o.vars) || s.cwd != o.cwd || s.cwdOK != o.cwdOK || s.adrift != o.adrift || s.fell != o.fell || len(s.funcs) != len(o.funcs) || len(s.env) != len(o.env) {
 		return false
 	}
 	for name, v := range s.vars {

@@ -270,7 +270,7 @@ func (w *walker) compound(cmd syntax.Command, s *scope) {
 		w.arithmetic(c.X, s)
 	case *syntax.LetClause:
 		// `let` counts as a program, `((` does not.
-		w.add(&Call{Program: "let", Words: []catalog.Word{{Text: "let"}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd}, s.at(c.Pos()))
+		w.add(&Call{Program: "let", Words: []catalog.Word{{Text: "let"}}, Risk: detail.Low, Depth: s.depth, Via: s.via, Cwd: s.cwd, Adrift: s.adrift, Fell: s.fell}, s.at(c.Pos()))
 		for _, x := range c.Exprs {
 			w.arithmetic(x, s)
 		}
@@ -351,15 +351,60 @@ func (w *walker) binary(c *syntax.BinaryCmd, s *scope) {
 		w.stmt(c.Y, right)
 		w.release(right)
 	default:
+		before := s.adrift
 		w.stmt(c.X, s)
+		moved, fell := s.adrift && !before, s.fell
 		after := w.fork(s)
+		if moved && c.Op == syntax.AndStmt && sure(c.X, s) {
+			s.adrift = false
+		}
 		w.stmt(c.Y, s)
-		if after.changes != s.changes {
+		changed := after.changes != s.changes
+		if changed {
 			w.join(s, after)
 		}
 		w.release(after)
+		switch {
+		case moved && changed: // the one or the other may have failed
+			s.adrift, s.fell = true, ""
+		case moved:
+			s.adrift, s.fell = true, fell
+		}
 		w.output = source{kind: unknownInput, at: -1}
 	}
+}
+
+// sure reports whether a statement that succeeds has changed the folder wherever
+// it says so. What it cannot tell is not sure.
+func sure(st *syntax.Stmt, s *scope) bool {
+	if st.Negated || st.Background || st.Coprocess {
+		return false
+	}
+	switch c := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		name := firstName(c, s)
+		switch name {
+		case "", "eval", "source", ".", "builtin", "command", "exec", "trap":
+			return false
+		}
+		return true
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.AndStmt && sure(c.X, s) && sure(c.Y, s)
+	}
+	return false
+}
+
+// firstName is the program of a simple command, "" where that is not literal, or a
+// function or an alias.
+func firstName(c *syntax.CallExpr, s *scope) string {
+	if len(c.Args) == 0 {
+		return ""
+	}
+	name := c.Args[0].Lit()
+	if _, defined := s.funcs[name]; defined || s.alias[name] {
+		return ""
+	}
+	return name
 }
 
 func (w *walker) ifClause(c *syntax.IfClause, s *scope) {
