@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"slices"
 	"strings"
 
 	"vogt/internal/coverage"
@@ -41,12 +42,17 @@ func labelsOf(tx store.Tx, agent string) (out coverage.Labels, err error) {
 
 // earned are the labels that a use of this grant gives its agent. What runs in a
 // box sees no credentials, and what it reads and writes ends with the box or stays
-// in its workspace, where it executes in boxes only.
+// in its workspace, where it executes in boxes only. A box is what has a name.
 func earned(read flow.Reading, g grant.Grant) (out []string) {
-	if g.Request.Context != nil && g.Request.Context.Confinement != nil {
+	if flow.WhereOf(g.Request).Profile != "" {
 		return nil
 	}
-	if read.Effects.Has(detail.Secrets | detail.Opaque) {
+	// What runs may read anything. The content of what a pattern covers is known.
+	shows := detail.Secrets | detail.Opaque
+	if g.Decision == nil || g.Decision.Standing == "" {
+		shows |= detail.Executes | detail.Door
+	}
+	if read.Effects.Has(shows) || slices.ContainsFunc(read.Covered(), func(c coverage.Call) bool { return c.Effects.Has(detail.Secrets) }) {
 		out = append(out, labelSecret)
 	}
 	// Hosts that a pattern names are known to the person who signed it.
@@ -56,22 +62,49 @@ func earned(read flow.Reading, g grant.Grant) (out []string) {
 	for _, c := range read.Calls {
 		for _, path := range c.Paths.Writes {
 			out = append(out, labelWrote+path)
+			if target := g.Request.Context; target != nil && target.Links[path] != "" {
+				out = append(out, labelWrote+target.Links[path])
+			}
 		}
 	}
 	return out
 }
 
-// earned are the labels that a use of a grant gives an agent, found beside the
-// writer: what was asked never changes.
-func (a *Authority) earned(g grant.Grant) []string {
+// foreseen is what a use of a grant means for the labels of its agent: those that
+// it gives, and whether one that the agent has by then keeps it from being used.
+type foreseen struct {
+	labels  []string
+	network bool
+}
+
+// foresee finds that out beside the writer: what was asked never changes.
+func (a *Authority) foresee(g grant.Grant) (f foreseen) {
 	if g.Status != grant.Approved {
-		return nil // it cannot be used
+		return f // it cannot be used
 	}
 	read, err := flow.Read(a.reader, g.Request)
 	if err != nil {
+		return f
+	}
+	f.labels = earned(read, g)
+	if d := g.Decision; d != nil && (d.Standing != "" || d.Policy != "") {
+		where := flow.WhereOf(g.Request)
+		f.network = where.Profile != "" && !where.Offline || where.Profile == "" && (read.Effects.Has(detail.Contacts) || len(read.Hosts) > 0)
+	}
+	return f
+}
+
+// labelsStill checks that an agent that may use the network in a person's name has
+// seen nothing since that would have made this a question.
+func labelsStill(tx store.Tx, g grant.Grant, f foreseen) error {
+	if !f.network {
 		return nil
 	}
-	return earned(read, g)
+	have, err := labelsOf(tx, g.Request.Requester)
+	if err != nil || !have.Secret && !have.Foreign {
+		return err
+	}
+	return problem(403, "The agent has a label by now", "Since this was permitted it has seen what keeps patterns from covering what leaves the machine.", "Ask again.").kind("grant_revoked")
 }
 
 // label gives the requester of a used grant its labels.

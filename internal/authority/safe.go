@@ -3,6 +3,7 @@ package authority
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -120,6 +121,11 @@ func (a *Authority) SafeOff(ctx context.Context, by Actor, agent string) error {
 			if err := store.SwitchSafe(t, email, true, int64(t.now)); err != nil {
 				return err
 			}
+			// A line may have needed them beside other patterns.
+			safe := func(p grant.Pattern) bool { return p.Class == grant.ClassSafe }
+			if err := t.endDerivedOf(by.Name(), email, "", "switched off", safe); err != nil {
+				return err
+			}
 			_, err := t.record(recordTrust, "", email, trustRecord{Operation: "safe.off", By: by.Name(), Subject: email})
 			return err
 		}
@@ -191,6 +197,15 @@ func groupMembers(text string) (agents []string, err error) {
 // maxGroupSize bounds one group, maxGroups the groups of one agent.
 const maxGroupSize, maxGroups = maxAgents, 16
 
+// leaveGroup takes an agent out of a group, and back what the group's patterns gave
+// it and it has not used.
+func (t *txn) leaveGroup(by, owner, name, agent string) error {
+	if err := store.DropMember(t, owner, name, agent); err != nil {
+		return err
+	}
+	return t.endDerivedOf(by, owner, agent, "for a group that the agent has left", func(p grant.Pattern) bool { return p.Agent == grant.GroupPrefix+name })
+}
+
 // setGroup makes a group what was confirmed: these agents and no others.
 func (t *txn) setGroup(person store.Principal, name, members string) error {
 	agents, err := groupMembers(members)
@@ -203,7 +218,7 @@ func (t *txn) setGroup(person store.Principal, name, members string) error {
 	}
 	for _, m := range was {
 		if m.Group == name && !slices.Contains(agents, m.Agent) {
-			if err := store.DropMember(t, person.Email, name, m.Agent); err != nil {
+			if err := t.leaveGroup(person.Email, person.Email, name, m.Agent); err != nil {
 				return err
 			}
 		}
@@ -257,8 +272,10 @@ func (a *Authority) DropMember(ctx context.Context, by Actor, group, agent strin
 		if err != nil {
 			return err
 		}
-		if err := store.DropMember(t, p.Owner, group, agent); err != nil {
+		if err := t.leaveGroup(by.Name(), p.Owner, group, agent); errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 			return problem(404, "The agent is not in this group", "", "See: vogt agent group list.").caused(err)
+		} else if err != nil {
+			return err
 		}
 		_, err = t.record(recordTrust, "", agent, trustRecord{Operation: "group.left", By: by.Name(), Subject: agent, Params: map[string]string{"name": group}})
 		return err

@@ -190,11 +190,24 @@ func (t *txn) endStanding(by string, s store.Standing, why string) error {
 		return err
 	}
 	fault.Point("authority.standing")
+	if err := t.endDerived(by, s, "", why); err != nil {
+		return err
+	}
+	_, err := t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.revoked", By: by, Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
+	return err
+}
+
+// endDerived takes back what a standing grant gave and nobody has used yet: to one
+// agent, or with "" to all.
+func (t *txn) endDerived(by string, s store.Standing, agent, why string) error {
 	derived, err := store.DerivedGrants(t, s.ID)
 	if err != nil {
 		return err
 	}
 	for _, g := range derived {
+		if agent != "" && g.Request.Requester != agent {
+			continue
+		}
 		next, err := g.Apply(grant.Revoke{By: by, At: t.now})
 		if err != nil {
 			continue // its time has run out; it is written down as expired
@@ -203,8 +216,24 @@ func (t *txn) endStanding(by string, s store.Standing, why string) error {
 			return err
 		}
 	}
-	_, err = t.record(recordTrust, "", s.Author, trustRecord{Operation: "standing.revoked", By: by, Subject: s.Author, Params: map[string]string{"id": s.ID, "why": why}})
-	return err
+	return nil
+}
+
+// endDerivedOf does so for those standing grants of a person that meet a condition.
+func (t *txn) endDerivedOf(by, author, agent, why string, meets func(grant.Pattern) bool) error {
+	all, err := store.StandingOf(t, author)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Revoked != 0 || !meets(s.Pattern) {
+			continue
+		}
+		if err := t.endDerived(by, s, agent, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endStandingOf takes back what a principal has signed, and what names it.

@@ -186,7 +186,7 @@ func (a *Authority) consume(ctx context.Context, id, random string, claims token
 	if err != nil {
 		return out, false, err
 	}
-	labels := a.earned(seen.grant)
+	foreseen := a.foresee(seen.grant)
 	err = a.update(ctx, func(t *txn) error {
 		out, ok = Consumed{}, false
 		u, err := useStateOf(t, seen.grant, claims.Key)
@@ -211,6 +211,9 @@ func (a *Authority) consume(ctx context.Context, id, random string, claims token
 			return err
 		}
 		if err := policyStill(t, g, t.now); err != nil && !g.As(t.now).Status.Terminal() {
+			return err
+		}
+		if err := labelsStill(t, g, foreseen); err != nil && !g.As(t.now).Status.Terminal() {
 			return err
 		}
 		if claims.Key != "" && u.KeyHolder != claims.Subject {
@@ -240,7 +243,7 @@ func (a *Authority) consume(ctx context.Context, id, random string, claims token
 		}
 		use := useName(index, random)
 		if u.Requester.Kind == kindAgent {
-			if err := t.label(g, labels); err != nil {
+			if err := t.label(g, foreseen.labels); err != nil {
 				return err
 			}
 		}
@@ -393,7 +396,7 @@ func (a *Authority) Verify(ctx context.Context, raw string) (id string, status g
 		if claims.Key != "" && u.KeyHolder != claims.Subject {
 			return nil
 		}
-		for _, still := range []error{usableBy(u, g), standingStill(u, g, a.now()), policyStill(tx, g, a.now())} {
+		for _, still := range []error{usableBy(u, g), standingStill(u, g, a.now()), policyStill(tx, g, a.now()), labelsStill(tx, g, a.foresee(g))} {
 			if still != nil {
 				return nil
 			}
