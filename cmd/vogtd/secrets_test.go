@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -20,6 +23,7 @@ import (
 	"vogt/internal/authoritytest"
 	"vogt/internal/grant"
 	"vogt/internal/pages"
+	"vogt/internal/store/sqlite"
 	"vogt/internal/vogtdtest"
 )
 
@@ -138,10 +142,23 @@ func TestSecretsStayInside(t *testing.T) {
 		heard, err := os.ReadFile(told)
 		return err == nil && strings.Count(string(heard), "VOGT_GRANT_ID=") >= 2
 	})
+	s.nowhere(t, d)
+	heard, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := s.in(string(heard)); len(found) > 0 {
+		t.Errorf("the notification program was given %q:\n%s", found, heard)
+	}
+}
+
+// nowhere stops vogtd and looks for the secrets in its processes before and in
+// its log and files afterwards.
+func (s secrets) nowhere(t *testing.T, d *vogtdtest.Daemon) {
+	t.Helper()
 	worker, _ := d.Status()
 	looked := s.inProcesses(t, d.PID(), worker.PID)
 	d.Stop()
-
 	if log := d.Log(); !strings.Contains(log, "level=") {
 		t.Errorf("nothing was logged, so nothing is proven:\n%s", log)
 	} else if found := s.in(log); len(found) > 0 {
@@ -150,15 +167,8 @@ func TestSecretsStayInside(t *testing.T) {
 	if runtime.GOOS == "linux" && looked < 2 {
 		t.Errorf("only %d processes could be looked at", looked)
 	}
-	heard, err := os.ReadFile(told)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found := s.in(string(heard)); len(found) > 0 {
-		t.Errorf("the notification program was given %q:\n%s", found, heard)
-	}
 	// Nor does any file beside the data hold them.
-	err = filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(d.Home, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == d.Data() || e.IsDir() {
 			if path == d.Data() {
 				return fs.SkipDir
@@ -184,6 +194,156 @@ func TestSecretsStayInside(t *testing.T) {
 			t.Errorf("%s has mode %v", name, info.Mode())
 		}
 	}
+}
+
+// TestSecretsOfServicesStayInside does the same with what services, mailboxes and
+// browsers are given: codes, tokens and assertions, links, and where and with
+// which key browsers are told.
+func TestSecretsOfServicesStayInside(t *testing.T) {
+	// The mail program is given links, and does with them what it does.
+	box := t.TempDir()
+	letters, script := filepath.Join(box, "letters"), filepath.Join(box, "mail.sh")
+	if err := os.WriteFile(script, []byte(fmt.Sprintf("#!/bin/sh\n{ env; cat; } >> '%s'\n", letters)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const service = "plans.example.com"
+	d := vogtdtest.Start(t, vogtdtest.Options{Config: "[log]\nlevel = \"debug\"\n[mail]\ncommand = [\"" + script + "\"]\nregistration = true\n" +
+		"[push]\nhosts = [\"push.invalid\"]\n"})
+	s := secrets{}
+	b := setUp(t, d)
+	bob := d.API.Person("bob@example.com")
+	agent := b.agent("helper")
+	form := func(path string, pairs ...string) authoritytest.Answer {
+		t.Helper()
+		a, err := tryForm(d.API, path, pairs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+
+	// A session of the built-in client: taken, renewed, stolen, revoked.
+	code := s.add(t, "code", loginCode(bob))
+	exchange := []string{"grant_type", "authorization_code", "code", code, "code_verifier", s.add(t, "code verifier", codeVerifier), "redirect_uri", cliCallback, "client_id", "apes-cli"}
+	var first, second api.OAuthToken
+	form(api.PathToken, exchange...).Into(&first)
+	s.add(t, "access token", first.AccessToken)
+	s.add(t, "refresh token", first.RefreshToken)
+	form(api.PathToken, "grant_type", "refresh_token", "refresh_token", first.RefreshToken).Into(&second)
+	s.add(t, "second access token", second.AccessToken)
+	s.add(t, "second refresh token", second.RefreshToken)
+	(&authoritytest.Client{S: d.API, Bearer: second.AccessToken}).Get(api.PathUserInfo).Want(200)
+	form(api.PathToken, exchange...).Want(400)
+	form(api.PathToken, "grant_type", "refresh_token", "refresh_token", first.RefreshToken).Want(400)
+	form(api.PathToken, "grant_type", "refresh_token", "refresh_token", s.add(t, "refresh token that was tried", strings.Repeat("Qz", 32))).Want(400)
+	form(api.PathToken, "grant_type", "authorization_code", "code", s.add(t, "code that was tried", strings.Repeat("Zq", 24)), "code_verifier", codeVerifier,
+		"redirect_uri", cliCallback, "client_id", "apes-cli").Want(400)
+	last := session(bob)
+	s.add(t, "revoked refresh token", last.RefreshToken)
+	form(api.PathRevoke, "token", last.RefreshToken).Want(200)
+	form(api.PathRevoke, "token", s.add(t, "token that was revoked in vain", "no-token-at-all-but-secret")).Want(200)
+	bob.Get(api.PathAuthorize + "?response_type=token&client_id=apes-cli&state=" + s.add(t, "state", "the-state-of-a-client"))
+
+	// An assertion, and a delegation used with another.
+	key := signKey(t, agent)
+	proof := func(name string) string {
+		t.Helper()
+		text, err := assertion(key, agent.Email, d.API.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.add(t, name, text)
+	}
+	kind := []string{"grant_type", "client_credentials", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", "client_assertion"}
+	good := proof("assertion")
+	var login, acted api.OAuthToken
+	form(api.PathToken, append(kind, good)...).Into(&login)
+	s.add(t, "login by assertion", login.AccessToken)
+	form(api.PathToken, append(kind, good)...).Want(401)
+	other := d.API.Agent(bob, "second")
+	delegation := bob.Change(api.TrustDelegationAdd, map[string]string{"delegate": other.Email, "audience": service}).Delegation.ID
+	text, err := assertion(signKey(t, other), other.Email, d.API.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := actFor(d.API, s.add(t, "second assertion", text), delegation, service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Into(&acted)
+	s.add(t, "delegated token", acted.AccessToken)
+
+	// Links: made by an administrator, mailed, tried and taken back.
+	var link struct{ ID, Token string }
+	d.API.Manager().Post("/api/admin/registration-urls", map[string]string{"email": "eve@example.com", "name": "Eve"}).Into(&link)
+	b.get("/register?token=" + s.add(t, "registration link", link.Token))
+	b.post("/p/register/options", map[string]string{"token": s.add(t, "registration link that was tried", strings.Repeat("7d", 32))})
+	b.get("/register?token=" + strings.Repeat("7d", 32))
+	d.API.Manager().Do("DELETE", "/api/admin/registration-urls/"+link.Token, nil).Want(200)
+	d.API.Manager().Do("DELETE", "/api/admin/registration-urls/"+link.Token, nil).Want(404)
+	mailed := func(prefix string) (token string) {
+		t.Helper()
+		vogtdtest.Await(t, "a letter with "+prefix, func() bool {
+			text, err := os.ReadFile(letters)
+			found := regexp.MustCompile(prefix + `\?token=([0-9a-zA-Z_-]{20,})`).FindSubmatch(text)
+			if err != nil || found == nil {
+				return false
+			}
+			token = string(found[1])
+			return true
+		})
+		return token
+	}
+	b.post("/api/recovery/request", map[string]string{"email": mara}).Want(200)
+	recovery := s.add(t, "recovery link", mailed("/recover"))
+	b.get("/recover?token=" + recovery)
+	b.post("/api/recovery/options", map[string]string{"token": recovery})
+	b.post("/api/recovery/options", map[string]string{"token": s.add(t, "recovery link that was tried", strings.Repeat("3c", 32))})
+	b.post("/api/recovery/cancel", map[string]string{"token": recovery}).Want(200)
+	b.post("/api/register", map[string]string{"email": "ivy@example.com"})
+
+	// A browser is told, in vain.
+	endpoint := "https://push.invalid/" + s.add(t, "push endpoint", "fcm-send-c2VjcmV0LWVuZHBvaW50")
+	subscribed := map[string]any{"endpoint": endpoint, "keys": map[string]string{
+		"p256dh": s.add(t, "browser's key", "BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"),
+		"auth":   s.add(t, "browser's secret", "AAECAwQFBgcICQoLDA0ODw"),
+	}}
+	b.send(b.honest("/api/push/subscribe", subscribed)).Want(201)
+	b.send(b.honest("/api/push/subscribe", map[string]any{"endpoint": "https://elsewhere.invalid/" + s.add(t, "refused endpoint", "another-secret-endpoint"), "keys": subscribed["keys"]})).Want(400)
+	agent.Ask("uptime")
+	vogtdtest.Await(t, "the browser was to be told", func() bool { return strings.Contains(d.Log(), "push: a message was not delivered") })
+
+	s.nowhere(t, d)
+	s.add(t, "key of push messages", scalar(t, d.Home, base64.RawURLEncoding.EncodeToString))
+	s.add(t, "key of push messages, in hex", scalar(t, d.Home, hex.EncodeToString))
+	if found := s.in(d.Log()); len(found) > 0 {
+		t.Errorf("the log contains %q", found)
+	}
+	// What is good by being shown is kept as a hash alone.
+	raw, err := os.ReadFile(filepath.Join(d.Data(), "vogt.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"code", "refresh token", "second refresh token", "revoked refresh token", "registration link", "recovery link", "access token", "delegated token", "assertion"} {
+		if strings.Contains(string(raw), s[name]) {
+			t.Errorf("the database contains the %s", name)
+		}
+	}
+}
+
+// scalar reads the key of push messages of a vogtd that does not run.
+func scalar(t *testing.T, home string, encode func([]byte) string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(home, "data", sqlite.FileName)+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var key []byte
+	if err := db.QueryRowContext(t.Context(), `SELECT private FROM push_keys`).Scan(&key); err != nil {
+		t.Fatal(err)
+	}
+	return encode(key)
 }
 
 // inProcesses looks for secrets where every user can (command lines) and where
