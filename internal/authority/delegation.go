@@ -106,8 +106,8 @@ func readTerms(params map[string]string) (w terms, err error) {
 			return bad("duration %q: want 1 to %d seconds.", shorten(duration, 40), int64(maxDelegation))
 		}
 	case ends != "":
-		at, err := time.Parse(time.RFC3339, ends)
-		if err != nil || at.Unix() <= 0 {
+		at, err := parseEnd(ends)
+		if err != nil {
 			return bad("expires_at %q: want a time such as 2030-01-31T12:00:00Z.", shorten(ends, 40))
 		}
 		// Whole seconds, as they are shown.
@@ -116,6 +116,16 @@ func readTerms(params map[string]string) (w terms, err error) {
 		return w, problem(400, "The duration is missing", "A timed delegation needs duration, in seconds, or expires_at.", "").kind("missing_duration")
 	}
 	return w, nil
+}
+
+// parseEnd reads a time of RFC 3339 that can be written so again: in another zone
+// the last hours of year 9999 are in the next.
+func parseEnd(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err == nil && (at.Unix() <= 0 || at.UTC().Year() > 9999) {
+		err = errors.New("it is out of range")
+	}
+	return at, err
 }
 
 // until is when a delegation that begins now ends, 0 for never.

@@ -82,8 +82,8 @@ func readMandate(params map[string]string) (m mandate, err error) {
 		if text == "" && end.name == "from" {
 			continue
 		}
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil || at.Unix() <= 0 {
+		at, err := parseEnd(text)
+		if err != nil {
 			return bad("%s %q: want a time such as 2030-01-31T12:00:00Z.", end.name, shorten(text, 40))
 		}
 		*end.at = grant.Millis(at.Unix() * 1000)

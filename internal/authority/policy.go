@@ -33,6 +33,10 @@ func policyParams(params map[string]string) error {
 	if err != nil {
 		return err
 	}
+	// Escaped, it may be longer than it came.
+	if _, err := grant.ParsePolicy(string(encoded)); err != nil {
+		return bad(err)
+	}
 	params["policy"] = string(encoded)
 	days := grant.DefaultDays
 	if text := params["days"]; text != "" {

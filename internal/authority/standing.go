@@ -60,6 +60,10 @@ func standingParams(params map[string]string) error {
 	if err != nil {
 		return err
 	}
+	// Escaped, it may be longer than it came.
+	if _, err := grant.ParsePattern(string(encoded)); err != nil {
+		return bad(err)
+	}
 	params["pattern"] = string(encoded)
 	days := grant.DefaultDays
 	if text := params["days"]; text != "" {
