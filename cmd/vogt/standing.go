@@ -722,7 +722,7 @@ func (e *env) insteadOf(rd *reading.Reader, call *reading.Call, name string) str
 		return ""
 	}
 	switch call.Program {
-	case "grep", "egrep", "fgrep", "rg", "ag", "ack":
+	case "grep", "egrep", "fgrep", "rgrep", "zgrep", "ugrep", "rg", "ag", "ack":
 	default:
 		return name
 	}
