@@ -2,6 +2,8 @@ package authority_test
 
 import (
 	"encoding/base64"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +206,33 @@ func TestCheckpointHeader(t *testing.T) {
 	second := latest(t, s)
 	if first == second {
 		t.Error("the log's head does not follow the log")
+	}
+}
+
+// TestLabelsAfterRestore: what an agent has seen after the copy was made is not
+// forgotten with it.
+func TestLabelsAfterRestore(t *testing.T) {
+	t.Parallel()
+	s := authoritytest.Start(t)
+	owner := s.Owner()
+	agent := s.Agent(owner, "helper")
+	backup := s.Backup()
+	g := agent.AskFor(inProject("cat", "/p/.env"))
+	owner.Approve(g.ID, grant.Once, 0)
+	consume(t, agent, g.ID)
+	seen := latest(t, s)
+	s.Restore(backup)
+	if began, err := s.Authority.NoteCheckpoint(ctx, seen); err != nil || !began {
+		t.Fatalf("a new epoch: %v, %v", began, err)
+	}
+	owner.Login()
+	var out api.Principal
+	owner.Get(api.PathMyAgents + "/" + url.PathEscape(agent.Email)).Want(200).Into(&out)
+	var names []string
+	for _, l := range out.Labels {
+		names = append(names, l.Label)
+	}
+	if !slices.Equal(names, []string{"foreign", "secret", "wrote:*"}) {
+		t.Errorf("labels after the restore: %q", names)
 	}
 }

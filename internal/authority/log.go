@@ -373,6 +373,12 @@ func (t *txn) startEpoch(epoch uint64, why, behind string) error {
 		if err := store.PauseAllStanding(t, "the data was restored from an older copy"); err != nil {
 			return err
 		}
+		// What agents have seen since is not known either, nor what they wrote.
+		for _, label := range []string{labelSecret, labelForeign, wroteAll} {
+			if err := store.LabelAll(t, label, int64(t.now)); err != nil {
+				return err
+			}
+		}
 		if err := store.CancelAllRecoveries(t, "restore"); err != nil {
 			return err
 		}

@@ -71,6 +71,13 @@ func AddLabel(tx Tx, agent, label, grantID string, now int64) error {
 	return err
 }
 
+// LabelAll gives every agent a label that it may have already.
+func LabelAll(tx Tx, label string, now int64) error {
+	_, err := tx.Exec(`INSERT INTO agent_labels (agent, label, since, grant_id)
+		SELECT email, ?1, ?2, '' FROM principals WHERE kind = 'agent' AND removed = 0 ON CONFLICT DO NOTHING`, label, now)
+	return err
+}
+
 // EndLabels takes all labels from an agent.
 func EndLabels(tx Tx, agent string) error {
 	_, err := tx.Exec(`DELETE FROM agent_labels WHERE agent = ?1`, agent)
