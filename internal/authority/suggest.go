@@ -54,7 +54,19 @@ func (a *Authority) history(ctx context.Context, person store.Principal, days in
 	since := a.now() - grant.Millis(min(days, maxHistoryDays))*24*hourMS
 	var rows []grant.Grant
 	err := a.view(ctx, func(tx store.Tx) (err error) {
-		rows, err = store.ListGrants(tx, store.Filter{Viewer: person.Email, Since: max(since, grant.Millis(person.Created)), Limit: maxHistory, Now: a.now()})
+		f := store.Filter{Viewer: person.Email, Since: max(since, grant.Millis(person.Created)), Limit: maxHistory, Now: a.now()}
+		if rows, err = store.ListGrants(tx, f); err != nil {
+			return err
+		}
+		// What was denied is looked at by itself: an agent that asks much, and gets it
+		// by its patterns, cannot push it out.
+		f.Status = grant.Denied
+		denied, err := store.ListGrants(tx, f)
+		for _, g := range denied {
+			if len(rows) >= maxHistory && older(g, rows[len(rows)-1]) {
+				rows = append(rows, g)
+			}
+		}
 		return err
 	})
 	if err != nil {
@@ -70,7 +82,7 @@ func (a *Authority) history(ctx context.Context, person store.Principal, days in
 		switch {
 		case g.Status == grant.Denied:
 			state = "denied"
-		case g.Decision != nil && g.Decision.Standing == "":
+		case g.Decision != nil && g.Decision.Standing == "" && g.Decision.Policy == "":
 			state = "allowed"
 		}
 		key := state + " " + g.Request.Requester + " " + hex.EncodeToString(g.Identity[:])
@@ -90,6 +102,11 @@ func (a *Authority) history(ctx context.Context, person store.Principal, days in
 		seen[key], out = p, append(out, p)
 	}
 	return out, nil
+}
+
+// older reports whether a stands after b in a list with the newest first.
+func older(a, b grant.Grant) bool {
+	return a.Created < b.Created || a.Created == b.Created && a.ID < b.ID
 }
 
 // covers reports whether a pattern alone covers a request of the history.

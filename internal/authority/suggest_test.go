@@ -134,3 +134,26 @@ func TestSuggestions(t *testing.T) {
 		t.Errorf("signed, and suggested again: %+v", left)
 	}
 }
+
+// TestPoliciesSuggestNothing: what a policy approved made no card, and is no person's
+// word for a pattern.
+func TestPoliciesSuggestNothing(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	c.owner.Change(api.TrustPolicySet, map[string]string{"policy": `{"agent":"` + c.sibling.Email + `","mode":"allow-list","allow":["cat *"]}`, "days": "90"})
+	for range 4 {
+		g := c.sibling.AskFor(inProject("cat", "a"))
+		if g.Status != grant.Approved || g.Policy == "" {
+			t.Fatalf("not by the policy: %+v", g)
+		}
+		consume(t, c.sibling, g.ID)
+	}
+	var list []api.Suggestion
+	c.owner.Get(api.PathStanding + "/suggestions").Want(200).Into(&list)
+	if len(list) != 0 {
+		t.Errorf("suggested from a policy's approvals: %+v", list)
+	}
+	if got := preview(c.owner, catIn("*")); got.Cards != 0 || got.Covered != 4 {
+		t.Errorf("counted as cards: %+v", got)
+	}
+}
