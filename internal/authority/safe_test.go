@@ -404,3 +404,35 @@ func TestLabels(t *testing.T) {
 		t.Errorf("after 300 files: %d labels", len(got))
 	}
 }
+
+// TestLiesAboutThePrograms: what a request says of the file that would run, and of what
+// reads it, is part of where its program lies.
+func TestLiesAboutThePrograms(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	agent := safely(c, "looker", `["/p"]`)
+	file := func(path string) *statement.File { return &statement.File{Path: &path} }
+	for i, test := range []struct {
+		name        string
+		file        *statement.File
+		interpreter *statement.File
+		covered     bool
+	}{
+		{"the system's", file("/usr/bin/cat"), nil, true},
+		{"where its link leads", file("/usr/lib/cargo/bin/coreutils/cat"), nil, true},
+		{"a store of packages", file("/nix/store/x-coreutils/bin/cat"), nil, true},
+		{"another file", file("/p/cat"), nil, false},
+		{"by the parent", file("/usr/../p/cat"), nil, false},
+		{"in the home", file("/home/me/.local/bin/cat"), nil, false},
+		{"read by the agent's", file("/usr/bin/cat"), file("/p/sh"), false},
+	} {
+		r := inProject("cat", "a", strings.Repeat("b", i+1))
+		r.Context.Executable, r.Context.File = "/usr/bin/cat", test.file
+		if test.interpreter != nil {
+			r.Context.Interpreters = []statement.File{*test.interpreter}
+		}
+		if g := agent.AskFor(r); (g.Status == grant.Approved) != test.covered {
+			t.Errorf("%s: %s", test.name, g.Status)
+		}
+	}
+}

@@ -8,6 +8,8 @@
 package flow
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"vogt/internal/coverage"
@@ -74,6 +76,11 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 		if strings.HasPrefix(resolved, "/") && !reading.System(resolved) {
 			out.Elsewhere = with(out.Elsewhere, "", resolved)
 		}
+		for _, f := range append([]statement.File{known(req.Context.File)}, req.Context.Interpreters...) {
+			if f.Path != nil && !ofSystem(*f.Path) {
+				out.Elsewhere = with(out.Elsewhere, "", *f.Path)
+			}
+		}
 	}
 	if req.RunAs != "" {
 		for i, d := range out.Details {
@@ -85,6 +92,24 @@ func Read(rd *reading.Reader, req grant.Request) (Reading, error) {
 	}
 	out.Risk = max(out.Risk, detail.Highest(out.Details))
 	return out, nil
+}
+
+func known(f *statement.File) statement.File {
+	if f == nil {
+		return statement.File{}
+	}
+	return *f
+}
+
+// ofSystem reports whether a file that a program's name leads to in the end lies
+// where systems keep programs.
+func ofSystem(file string) bool {
+	if path.Clean(file) != file || reading.System(file) {
+		return reading.System(file)
+	}
+	return slices.ContainsFunc([]string{"/usr/", "/lib/", "/nix/store/", "/gnu/store/", "/opt/homebrew/", "/snap/", "/System/"}, func(dir string) bool {
+		return strings.HasPrefix(file, dir)
+	})
 }
 
 // Judge compares a read request with earlier answers to this very request.

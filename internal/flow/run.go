@@ -267,6 +267,8 @@ func sameAction(req grant.Request, g api.Grant) error {
 		return &MismatchError{"folder", pathOf(was.Cwd), pathOf(is.Cwd)}
 	case !sameFile(was.File, is.File):
 		return &MismatchError{"program", describe(was.File), describe(is.File)}
+	case standing && (was.File == nil || was.Executable != is.Executable):
+		return &MismatchError{"program", was.Executable, is.Executable}
 	case !same(was.UID, is.UID):
 		return &MismatchError{"user", value(was.UID), value(is.UID)}
 	case !same(was.Stdin, is.Stdin):
