@@ -27,6 +27,8 @@ const (
 	maxIdeas = 300
 	// minCards is how many cards a pattern must have spared to be suggested.
 	minCards = 3
+	// maxFolderIdeas bounds the folders that one request suggests.
+	maxFolderIdeas = 8
 	// maxSuggestions and maxShown bound what is answered.
 	maxSuggestions, maxShown = 8, 6
 )
@@ -407,7 +409,24 @@ func (p *past) ideas() (out []grant.Pattern) {
 			does = append(does, e.deed)
 		}
 	}
-	for _, folder := range around(p.calls[0].Cwd) {
+	// The very files, where they lie in nobody's project.
+	files := grant.Pattern{Agent: p.agent, Programs: programs, Operations: operations, Does: does, Hosts: hosts}
+	folders := around(p.calls[0].Cwd)
+	for _, c := range p.calls {
+		files.Read, files.Write = append(files.Read, c.Read...), append(files.Write, c.Write...)
+		for _, name := range c.Read {
+			for _, folder := range around(path.Dir(name)) {
+				if !slices.Contains(folders, folder) {
+					folders = append(folders, folder)
+				}
+			}
+		}
+	}
+	// A star in a name would be more than that name.
+	if starred := func(name string) bool { return strings.Contains(name, "*") }; !slices.ContainsFunc(files.Read, starred) && !slices.ContainsFunc(files.Write, starred) {
+		add(files.Complete())
+	}
+	for _, folder := range folders[:min(len(folders), maxFolderIdeas)] {
 		add(grant.NewClass(grant.ClassSafe, p.agent, []string{folder}, nil))
 		if p.read.Effects.Has(detail.Writes) {
 			add(grant.NewClass(grant.ClassEdit, p.agent, []string{folder}, nil))

@@ -129,6 +129,13 @@ func TestSuggestions(t *testing.T) {
 	if len(with) != 1 || !slices.Contains(with[0].Pattern.Does, grant.DeedWrite) {
 		t.Fatalf("of four folders: %+v", with)
 	}
+	for i := range 3 {
+		allow("head", "-n", fmt.Sprint(i), "/etc/hostname")
+	}
+	if with = suggest(); len(with) != 2 || !slices.Equal(with[1].Pattern.Read, []string{"/etc/hostname"}) || !slices.Equal(with[1].Pattern.Programs, []string{"head"}) {
+		t.Fatalf("of a file of the system: %+v", with)
+	}
+	sign(t, c.owner, with[1].Pattern)
 	sign(t, c.owner, with[0].Pattern)
 	if left := suggest(); len(left) != 0 {
 		t.Errorf("signed, and suggested again: %+v", left)
