@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -239,7 +240,9 @@ func flatJSON(b []byte) (map[string]string, bool) {
 	if _, err := d.Token(); err != nil {
 		return nil, false
 	}
-	return out, !d.More()
+	// More would take a bracket that closes nothing for the end.
+	_, err := d.Token()
+	return out, err == io.EOF
 }
 
 // secretInHeader refuses the client secrets that no client has here. What a

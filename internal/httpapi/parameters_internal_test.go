@@ -10,7 +10,7 @@ import (
 // name stands for one value.
 func FuzzFlatJSON(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":"b"}`, `{"a":1,"b":"c"}`, `{"a":"b","a":"c"}`, `{"a":"b","\u0061":"c"}`, `{"a":"b"}{"a":"c"}`, `{"a":{"b":"c"},"d":null}`, `[]`, `{"a":"\ud800"}`, `{"a":"b"} x`, ``,
+		`{"a":"b"}`, `{"a":1,"b":"c"}`, `{"a":"b","a":"c"}`, `{"a":"b","\u0061":"c"}`, `{"a":"b"}{"a":"c"}`, `{"a":{"b":"c"},"d":null}`, `[]`, `{"a":"\ud800"}`, `{"a":"b"} x`, `{"a":"b"} }`, `{"a":"b"}]`, ``,
 	} {
 		f.Add([]byte(seed))
 	}

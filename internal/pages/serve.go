@@ -328,7 +328,8 @@ func (c *call) decode(into any) error {
 	if err := d.Decode(into); err != nil {
 		return errors.Join(ErrInvalid, err)
 	}
-	if d.More() {
+	// More would take a bracket that closes nothing for the end.
+	if _, err := d.Token(); err != io.EOF {
 		return ErrInvalid
 	}
 	return nil

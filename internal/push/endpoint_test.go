@@ -45,6 +45,7 @@ func FuzzCheckEndpoint(f *testing.F) {
 func FuzzCheckKeys(f *testing.F) {
 	f.Add("BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU", "AAECAwQFBgcICQoLDA0ODw")
 	f.Add("BA", "")
+	f.Add("BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU", "AAECAwQFBgcI"+strings.Repeat("\r\n", 20)+"CQoLDA0ODw")
 	f.Fuzz(func(t *testing.T, p256dh, auth string) {
 		if CheckKeys(p256dh, auth) == nil && (len(p256dh) > 100 || len(auth) > 30) {
 			t.Errorf("%q, %q were taken", p256dh, auth)

@@ -16,6 +16,9 @@ import (
 // without.
 func decode(s string) ([]byte, error) {
 	s = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(s, "="))
+	if strings.ContainsAny(s, "\r\n") { // which DecodeString passes over
+		return nil, errors.New("a line break")
+	}
 	return base64.RawURLEncoding.DecodeString(s)
 }
 
