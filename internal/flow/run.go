@@ -135,6 +135,17 @@ func Run(ctx context.Context, door Door, ask Asking) (Result, error) {
 		if g, err = door.wait(ctx, g, ask.Wait); err != nil {
 			return Result{Grant: g}, err
 		}
+		// While it waited, a link may have been laid that nobody has seen.
+		if door.Links != nil {
+			facts := *req.Context
+			if facts.Links, err = door.Links(req); err != nil {
+				return Result{Grant: g}, err
+			}
+			req.Context = &facts
+			if err := sameAction(req, g); err != nil {
+				return Result{Grant: g}, err
+			}
+		}
 	}
 	if g.Status != grant.Approved {
 		return Result{Ending: EndingOf(g.Status), Grant: g}, nil

@@ -50,6 +50,54 @@ func TestLinksDecideForPatterns(t *testing.T) {
 	}
 }
 
+// TestLinksThatComeWhileItWaits: a pattern that answers what waits has answered for
+// where the paths led when it was asked.
+func TestLinksThatComeWhileItWaits(t *testing.T) {
+	for _, standing := range []string{"s", ""} {
+		for _, swapped := range []bool{true, false} {
+			s := newScene(grant.Pending, grant.Approved)
+			s.tamper = func(g *api.Grant) {
+				if g.Status == grant.Approved {
+					g.Standing = standing
+				}
+			}
+			door, looks := s.door(), 0
+			door.Links = func(grant.Request) (map[string]string, error) {
+				if looks++; looks > 1 && swapped {
+					return map[string]string{"/src/a": "/root/a"}, nil
+				}
+				return nil, nil
+			}
+			_, err := Run(context.Background(), door, asking(time.Minute))
+			if ran, want := slices.Contains(s.steps, "run"), standing == "" || !swapped; ran != want || (err == nil) != want {
+				t.Errorf("answered by a pattern: %v, a link came: %v: ran %v, %v", standing != "", swapped, ran, err)
+			}
+		}
+	}
+}
+
+// TestPatternsStartWhatTheyWereAskedFor: a grant that no person has seen names its
+// program, and starts no other.
+func TestPatternsStartWhatTheyWereAskedFor(t *testing.T) {
+	for name, change := range map[string]func(*grant.Context){
+		"no file":         func(c *grant.Context) { c.File = nil },
+		"another program": func(c *grant.Context) { c.Executable = "/usr/bin/cat" },
+	} {
+		for _, standing := range []string{"s", ""} {
+			s := newScene(grant.Approved)
+			s.tamper = func(g *api.Grant) {
+				granted := *g.Request.Context
+				change(&granted)
+				g.Request.Context, g.Standing = &granted, standing
+			}
+			_, err := Run(context.Background(), s.door(), asking(0))
+			if ran, want := slices.Contains(s.steps, "run"), standing == ""; ran != want || (err == nil) != want {
+				t.Errorf("%s, by a pattern: %v: ran %v, %v", name, standing != "", ran, err)
+			}
+		}
+	}
+}
+
 func ptr[T any](v T) *T { return &v }
 
 // scene is an authority, a ledger and an executor in one, small enough to play
