@@ -451,6 +451,10 @@ func consume(c *call) error {
 		return &authority.Error{Status: 401, Kind: "invalid_authz_jwt", Title: "The grant token is missing", Detail: "Send it as bearer."}
 	}
 	used, err := c.s.Authority.Consume(c.Context(), raw, c.PathValue("id"))
+	var public *authority.Error
+	if errors.As(err, &public) && public.Status == http.StatusUnauthorized {
+		return c.s.failedBearer(c.Request, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -294,7 +294,7 @@ func userInfo(c *call) error {
 	}
 	out, err := c.s.Authority.UserInfo(c.Context(), raw)
 	if err != nil {
-		return err
+		return c.s.failedBearer(c.Request, err)
 	}
 	return c.ok(http.StatusOK, out)
 }

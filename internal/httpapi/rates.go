@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"vogt/internal/api"
 	"vogt/internal/authority"
 )
 
@@ -203,17 +204,24 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	case r.Method == http.MethodPost && strict(path):
 		c, limit = strictClass, s.rates.Strict
-	case carries, strings.EqualFold(r.Host, s.pagesHost):
+	case carries && !overlooked(path), strings.EqualFold(r.Host, s.pagesHost):
 		return true
 	}
 	a := s.Proxies.client(r)
 	q := s.rates.byAddress(c, a, limit, s.Authority.Now().UnixNano())
 	q.headers(w.Header())
-	if q.refused {
+	switch {
+	case q.refused && overlooked(path), q.refused && path == api.PathUserInfo:
+		s.failOAuth(w, r, q.problem(nameOf(a))) // in the form that their clients read
+	case q.refused:
 		writeProblem(w, q.problem(nameOf(a)))
 	}
 	return !q.refused
 }
+
+// overlooked reports whether nobody reads a bearer at the address, so that one
+// which is sent along counts for nobody.
+func overlooked(path string) bool { return path == api.PathToken || path == api.PathRevoke }
 
 func nameOf(a netip.Addr) string {
 	if !a.IsValid() {
@@ -254,7 +262,8 @@ func (s *server) loggedIn(c *call, identity string) {
 // address, this answers instead of what was wrong with it.
 func (s *server) failedBearer(r *http.Request, why error) error {
 	var public *authority.Error
-	if !errors.As(why, &public) || public.Status >= 500 {
+	var oauth *authority.OAuthError
+	if !(errors.As(why, &public) && public.Status < 500 || errors.As(why, &oauth) && oauth.Status < 500) {
 		return why
 	}
 	a := s.Proxies.client(r)
