@@ -190,10 +190,19 @@ func (t *txn) addDelegation(person store.Principal, params map[string]string, st
 
 // ownAudience reports whether a token for this audience would be one for the
 // authority itself, at which nobody is in anybody else's place.
+// Services are named by their host as well as by an address, so its hosts are meant too.
 func (a *Authority) ownAudience(audience string) bool {
 	audience = strings.ToLower(audience)
+	if _, host, ok := strings.Cut(audience, "://"); ok {
+		audience = host
+	}
+	audience, _, _ = strings.Cut(audience, "/")
+	audience, _, _ = strings.Cut(audience, "?")
+	audience = strings.TrimSuffix(audience, ":443")
+	audience = strings.TrimSuffix(audience, ".")
 	for _, own := range []string{a.cfg.Issuer, a.cfg.PagesOrigin} {
-		if own = strings.ToLower(own); audience == own || strings.HasPrefix(audience, own+"/") {
+		_, host, _ := strings.Cut(strings.ToLower(own), "://")
+		if audience == strings.TrimSuffix(host, ":443") {
 			return true
 		}
 	}

@@ -1049,7 +1049,7 @@ func TestClientCredentials(t *testing.T) {
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x", "audience", plans), 400, "invalid_grant")
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x"), 400, "invalid_request")
 	oauthError(t, o.credentials(o.assertion(o.agent, nil), "audience", plans), 400, "invalid_request")
-	for _, ours := range []string{"apes-cli", "*", o.URL, o.URL + "/"} {
+	for _, ours := range []string{"apes-cli", "*", o.URL, o.URL + "/", o.URL + "?x", strings.TrimPrefix(o.URL, "http://"), strings.ToUpper(o.URL)} {
 		oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", "x", "audience", ours), 400, "invalid_target")
 	}
 }
