@@ -9,9 +9,12 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"vogt/internal/api"
+	"vogt/internal/grant"
 	"vogt/internal/sshkey"
 	"vogt/internal/store"
 	"vogt/internal/token"
@@ -382,8 +385,13 @@ func (a *Authority) byAssertion(ctx context.Context, r TokenRequest) (out api.OA
 	if !a.timely(signed.Claims) || r.Client != "" && lower(r.Client) != email {
 		return out, unusable
 	}
+	if r.Delegation != "" {
+		if err := a.domainPermits(ctx, email, signed, r); err != nil {
+			return out, err
+		}
+	}
 	err = a.update(ctx, func(t *txn) error {
-		keyID, err := t.assertedBy(email, signed)
+		keyID, err := assertedBy(t, t.now, email, signed)
 		if err != nil {
 			return err
 		}
@@ -437,13 +445,13 @@ func (a *Authority) timely(c token.AssertionClaims) bool {
 
 // assertedBy is the ID of the key of email that signed the assertion, "" if
 // none did.
-func (t *txn) assertedBy(email string, signed *token.Assertion) (string, error) {
-	keys, err := store.Keys(t, email)
+func assertedBy(tx store.Tx, now grant.Millis, email string, signed *token.Assertion) (string, error) {
+	keys, err := store.Keys(tx, email)
 	if err != nil {
 		return "", err
 	}
 	for _, k := range keys {
-		if k.DormantUntil > int64(t.now) {
+		if k.DormantUntil > int64(now) {
 			continue
 		}
 		public, err := sshkey.ParsePublic(k.PublicKey)
@@ -455,6 +463,49 @@ func (t *txn) assertedBy(email string, signed *token.Assertion) (string, error) 
 		}
 	}
 	return "", nil
+}
+
+// domainPermits refuses a delegate whom the domain of the delegator lets nowhere, or
+// not there. Where a domain leaves it to its people, the delegation is their yes. Only
+// for who holds a key and the delegation is the domain asked; all else that may be
+// wrong is found where the delegation is used.
+func (a *Authority) domainPermits(ctx context.Context, email string, signed *token.Assertion, r TokenRequest) error {
+	if a.policies == nil {
+		return nil
+	}
+	var domain string
+	listed := false
+	err := a.view(ctx, func(tx store.Tx) error {
+		keyID, err := assertedBy(tx, a.now(), email, signed)
+		if err != nil || keyID == "" {
+			return err
+		}
+		d, err := store.DelegationByID(tx, r.Delegation)
+		if err != nil || d.Delegate != email || a.usableDelegation(tx, d, email, r.Audience, a.now()) != nil {
+			return ignoreNotFound(err)
+		}
+		_, domain, _ = strings.Cut(d.Delegator, "@")
+		if slices.Contains(a.cfg.Allowed, AllowedService{Domain: domain, Client: r.Audience}) {
+			listed = true
+			return nil
+		}
+		listed, err = store.ClientAllowed(tx, domain, r.Audience)
+		return err
+	})
+	if err != nil || domain == "" {
+		return err
+	}
+	mode, err := a.policies.Mode(ctx, domain)
+	switch {
+	case err != nil:
+		return problem(502, "The policy of "+domain+" could not be read", "Nothing was given to the service.",
+			"Try again later. The domain's owner publishes the policy, the authority's log file has the cause.").kind("idp_unreachable").caused(err)
+	case mode == ModeOpen, mode == ModePerson, mode == "", mode == ModeAdmin && listed:
+		return nil
+	case mode == ModeAdmin:
+		return invalidGrant(NotOnList.describe())
+	}
+	return invalidGrant(DeniedByDomain.describe())
 }
 
 // actFor uses a delegation. This authority itself, in whatever form it is
