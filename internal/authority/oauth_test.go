@@ -812,7 +812,8 @@ func TestRefreshRace(t *testing.T) {
 
 func TestFamilyEnds(t *testing.T) {
 	t.Parallel()
-	w := withPasskey(t, withServices(publish())...)
+	published := publish()
+	w := withPasskey(t, withServices(published)...)
 	o := &oauthScene{Server: w.s, t: t}
 	byPage := func() api.OAuthToken {
 		t.Helper()
@@ -824,8 +825,15 @@ func TestFamilyEnds(t *testing.T) {
 		o.form("/token", exchangeOf(answered(t, out.Location, plansRedirect).Get("code"), plans, plansRedirect)...).Into(&tokens)
 		return tokens
 	}
-	// 30 days from its beginning, however often it was refreshed.
+	// While the domain denies all services; nothing is spent meanwhile.
 	tokens := byPage()
+	published.set("example.com", authority.ModeDeny)
+	oauthError(t, o.refresh(tokens.RefreshToken), 400, "invalid_grant")
+	published.set("example.com", authority.ModeOpen)
+	o.refresh(tokens.RefreshToken).Want(200)
+
+	// 30 days from its beginning, however often it was refreshed.
+	tokens = byPage()
 	for range 29 {
 		o.Clock.Advance(24 * time.Hour)
 		var next api.OAuthToken

@@ -200,6 +200,31 @@ func (t *txn) newFamily(f store.Family) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), store.InsertFamily(t, f)
 }
 
+// deniedSince reports whether the domain of the person behind a good refresh token
+// refuses all services by now. One that cannot be asked has said nothing new.
+func (a *Authority) deniedSince(ctx context.Context, handle, whole []byte) (bool, error) {
+	if a.policies == nil {
+		return false, nil
+	}
+	var domain string
+	err := a.view(ctx, func(tx store.Tx) error {
+		f, err := store.FamilyByHandle(tx, handle)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		// Strangers make nobody ask the network.
+		if f.Client != CLIClient && f.Ended == 0 && subtle.ConstantTimeCompare(whole, f.Token) == 1 {
+			_, domain, _ = strings.Cut(f.Email, "@")
+		}
+		return nil
+	})
+	if err != nil || domain == "" {
+		return false, err
+	}
+	mode, err := a.policies.Mode(ctx, domain)
+	return err == nil && mode == ModeDeny, nil
+}
+
 // refresh gives the next token of a family. A token that is not the newest was
 // used before, by its client or by a thief: the family ends (RFC 9700, section
 // 4.14.2).
@@ -213,6 +238,13 @@ func (a *Authority) refresh(ctx context.Context, r TokenRequest) (out api.OAuthT
 		return out, unusable
 	}
 	handle, whole := refreshHashes(raw)
+	denied, err := a.deniedSince(ctx, handle, whole)
+	if err != nil {
+		return out, err
+	}
+	if denied {
+		return out, invalidGrant(DeniedByDomain.describe()) // nothing is spent: the domain may change its mind
+	}
 	err = a.refusing(ctx, func(t *txn) (*OAuthError, error) {
 		out = api.OAuthToken{}
 		f, err := store.FamilyByHandle(t, handle)
