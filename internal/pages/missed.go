@@ -68,7 +68,12 @@ func (s *server) missed(v *visit, why string) (template.HTML, error) {
 		var args []any
 		for i, name := range r.names {
 			word := marked(found[i+1], false)
-			if level, err := v.text(missedLevel + found[i+1]); err == nil {
+			if name == "why" { // another of these sentences
+				var err error
+				if word, err = s.missed(v, found[i+1]); err != nil {
+					return "", err
+				}
+			} else if level, err := v.text(missedLevel + found[i+1]); err == nil {
 				word = level
 			}
 			args = append(args, name, word)
