@@ -418,14 +418,15 @@ func newStandingListCommand(e *env) *cobra.Command {
 		Short: "List the patterns that are in force",
 		Args:  cobra.NoArgs,
 		RunE: command(func(cmd *cobra.Command, _ []string) error {
-			return e.listStanding(cmd.Context(), func(s api.Standing) bool { return all || s.Status == grant.Approved })
+			return e.listStanding(cmd.Context(), "", func(s api.Standing) bool { return all || s.Status == grant.Approved })
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "those that are over, too")
 	return cmd
 }
 
-func (e *env) listStanding(ctx context.Context, wanted func(api.Standing) bool) error {
+// listStanding lists those that are wanted, or says none where there are others.
+func (e *env) listStanding(ctx context.Context, none string, wanted func(api.Standing) bool) error {
 	c, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -445,6 +446,8 @@ func (e *env) listStanding(ctx context.Context, wanted func(api.Standing) bool) 
 		switch {
 		case len(shown) == 0 && len(list) == 0:
 			return line(e.text(messages.NoStanding))(w)
+		case len(shown) == 0 && none != "":
+			return line(none)(w)
 		case len(shown) == 0:
 			return line(e.text(messages.NoneOfStanding, len(list)))(w)
 		}
@@ -557,7 +560,7 @@ func newStandingUnusedCommand(e *env) *cobra.Command {
 				return &usageError{text: e.text(messages.BadPattern, "--days is negative")}
 			}
 			before := e.now().Add(-time.Duration(days) * 24 * time.Hour).Unix()
-			return e.listStanding(cmd.Context(), func(s api.Standing) bool {
+			return e.listStanding(cmd.Context(), e.text(messages.NoneUnused, days), func(s api.Standing) bool {
 				return s.Status == grant.Approved && max(s.LastUsedAt, s.CreatedAt) <= before
 			})
 		}),

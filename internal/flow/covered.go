@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 
+	"vogt/internal/catalog"
 	"vogt/internal/coverage"
 	"vogt/internal/detail"
 	"vogt/internal/grant"
@@ -155,10 +157,29 @@ func carrier(calls []*reading.Call, i int) bool {
 	default:
 		return false
 	}
+	// A login or interactive shell runs its start files first.
+	switch c.Program {
+	case "sh", "bash", "dash":
+		if slices.ContainsFunc(c.Words, startsFiles) {
+			return false
+		}
+	}
 	if c.Effects != 0 || len(c.Paths.Reads)+len(c.Paths.Writes)+len(c.Paths.Deletes)+len(c.Paths.Sinks)+len(c.Hosts) > 0 || c.Paths.Unknown || c.Remote {
 		return false
 	}
 	return i+1 < len(calls) && calls[i+1].Depth > c.Depth
+}
+
+// startsFiles reports whether a word of a shell may be an option with which it reads
+// start files: -l, -i, alone or among others, and their long forms.
+func startsFiles(w catalog.Word) bool {
+	switch {
+	case !strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "+"):
+		return false
+	case strings.HasPrefix(w.Text, "--"):
+		return strings.HasPrefix(w.Text, "--login") || strings.HasPrefix(w.Text, "--rcfile") || strings.HasPrefix(w.Text, "--init-file")
+	}
+	return strings.ContainsAny(w.Text, "li")
 }
 
 // WhereOf is where a request says that it would run. All of it is claimed: who

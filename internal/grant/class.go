@@ -96,7 +96,7 @@ func fill(class Class, agent string, folders, hosts []string) (Pattern, error) {
 	case ClassEdit:
 		p.Does, p.Write = []Deed{DeedWrite}, below
 	default:
-		err = fmt.Errorf("class %q: want one of %s", class, join(Classes()))
+		err = fmt.Errorf("class %q: want one of %s; a pattern of your own names programs, operations and folders instead", class, join(Classes()))
 	}
 	if err == nil && class != ClassInstall && len(hosts) > 0 {
 		err = fmt.Errorf("the class %s is about no hosts", class)

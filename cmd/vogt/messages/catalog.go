@@ -184,6 +184,7 @@ const (
 	NoSuchStanding  // id
 	StandingRevoked // id
 	StandingResumed // id
+	NoneUnused      // days
 	NoSuggestions   // days
 	SuggestedHow    // key
 	NoSuggestion    // key
@@ -518,11 +519,12 @@ var catalog = [keys][2]string{
 	FirstOfTwo:           {"%s: your yes (%s) is on record; a second person must allow the same", "%s: dein Ja (%s) ist aufgezeichnet; eine zweite Person muss dasselbe erlauben"},
 	AsTheFirst:           {"%s allowed this first (%s); you are asked for the same", "%s hat es zuerst erlaubt (%s); du wirst um dasselbe gefragt"},
 	NoStanding:           {"no standing grants", "keine Dauergenehmigungen"},
-	NoneOfStanding:       {"none of your %d standing grants is such a one; all of them: vogt standing list --all", "keine deiner %d Dauergenehmigungen ist so eine; alle: vogt standing list --all"},
+	NoneOfStanding:       {"nothing is in force; standing grants that are over: %d, see: vogt standing list --all", "nichts ist in Kraft; Dauergenehmigungen, die vorbei sind: %d, siehe: vogt standing list --all"},
 	StandingInBox:        {"It covers what runs in such a box: %s", "Sie deckt ab, was in so einer Box läuft: %s"},
 	NoSuchStanding:       {"you have no standing grant %s; see: vogt standing list", "du hast keine Dauergenehmigung %s; siehe: vogt standing list"},
 	StandingRevoked:      {"%s is revoked, and what it gave and nobody has used", "%s ist zurückgenommen, und was daraus noch niemand benutzt hat"},
 	StandingResumed:      {"%s covers again", "%s gilt wieder"},
+	NoneUnused:           {"each standing grant in force was used, or signed, in the last %d days", "jede Dauergenehmigung in Kraft wurde in den letzten %d Tagen benutzt oder unterschrieben"},
 	NoSuggestions:        {"nothing in the last %d days makes a pattern that would have spared three cards or more", "in den letzten %d Tagen ergibt nichts ein Muster, das drei Karten oder mehr erspart hätte"},
 	SuggestedHow:         {"sign one with: vogt standing add --suggested KEY; or write it out, change it and sign that: vogt standing suggest --json", "unterschreiben mit: vogt standing add --suggested SCHLÜSSEL; oder ausgeben, ändern und das unterschreiben: vogt standing suggest --json"},
 	NoSuggestion:         {"there is no suggestion %s any more; see: vogt standing suggest", "den Vorschlag %s gibt es nicht mehr; siehe: vogt standing suggest"},
