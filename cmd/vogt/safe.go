@@ -36,7 +36,7 @@ func (f safeFlags) param(e *env) (string, error) {
 	for _, root := range f.roots {
 		folder, err := canonical(root)
 		if err != nil {
-			return "", err
+			return "", &usageError{text: e.text(messages.BadRoot, terminal.Visible(root))}
 		}
 		folders = append(folders, folder)
 	}

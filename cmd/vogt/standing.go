@@ -451,16 +451,25 @@ func (e *env) listStanding(ctx context.Context, none string, wanted func(api.Sta
 		case len(shown) == 0:
 			return line(e.text(messages.NoneOfStanding, len(list)))(w)
 		}
-		table := terminal.Table{Header: []string{"ID", "STATE", "USED", "ENDS", "COVERS"}, Width: terminal.Width(e.stdout)}
+		table := terminal.Table{Header: []string{"ID", "STATE", "USED", "FOR", "ENDS", "COVERS"}, Width: terminal.Width(e.stdout)}
 		for _, s := range shown {
 			state := string(s.Status)
 			if s.Paused != "" && s.Status == grant.Approved {
 				state = "paused"
 			}
-			table.Rows = append(table.Rows, []string{s.ID, state, strconv.FormatInt(s.Uses, 10), onDay(s.ExpiresAt), brief(s.Pattern)})
+			table.Rows = append(table.Rows, []string{s.ID, state, strconv.FormatInt(s.Uses, 10), forWhom(s.Pattern.Agent), onDay(s.ExpiresAt), brief(s.Pattern)})
 		}
 		return table.Print(w)
 	})
+}
+
+// forWhom is whom a pattern is for, as short as a list wants it.
+func forWhom(agent string) string {
+	if agent == "*" {
+		return "all"
+	}
+	name, _, _ := strings.Cut(agent, "+")
+	return name
 }
 
 func onDay(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.DateOnly) }

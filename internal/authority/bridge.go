@@ -142,6 +142,13 @@ func (a *Authority) AuthorizeBridge(ctx context.Context, by Actor, query url.Val
 	if bridge.ID == "" {
 		return a.askForBridge(ctx, r, query)
 	}
+	if !by.Proven {
+		// A cookie alone reads, here as at [Authority.Authorize].
+		id, err := a.pend(by, question{
+			Request: authorizeRequest{Client: r.client, RedirectURI: r.redirectURI, State: r.state, MaxAge: -1}, Agreed: true, Bridge: query.Encode(),
+		})
+		return Authorization{Ask: id}, err
+	}
 	return a.bridgeCode(ctx, by, r, bridge)
 }
 
@@ -327,7 +334,10 @@ func (t *txn) issueBridge(l store.Bridge, scopes []string) (out api.BridgeTokenA
 	if err != nil {
 		return out, err
 	}
-	now, life := t.now.Seconds(), int64(identityLife/time.Second)
+	now, life := t.now.Seconds(), t.lifeUntil(int64(l.Until))
+	if life <= 0 {
+		return out, problem(400, "The code is not good", "What it stands for is over.", "Send the person to "+api.PathAuthorizeBridge+" again.").kind("invalid_grant")
+	}
 	out.ExpiresIn = life
 	out.AuthzJWT, err = token.Sign(t.a.keys.Load().signing, token.Bridge{
 		Issuer: t.a.cfg.Issuer, Subject: l.Email, Audience: l.Audience, TargetHost: l.Audience, Act: token.Actor{Subject: l.Client}, IssuedAt: now, Expires: now + life,

@@ -381,3 +381,45 @@ func TestBridgeEnds(t *testing.T) {
 	b.s.Clock.Advance(time.Millisecond)
 	status(grant.Expired)
 }
+
+// A cookie alone, which a program of the person's machine may have read, gives no code:
+// the page shows that it holds the session's key first.
+func TestBridgeNeedsTheSessionsKey(t *testing.T) {
+	t.Parallel()
+	b := newBridge(t)
+	b.sign(bridgeQuery())
+	cookie := b.page
+	cookie.Proven = false
+	out, err := b.s.Authority.AuthorizeBridge(ctx, cookie, bridgeQuery())
+	if err != nil || out.Location != "" || out.Ask == "" {
+		t.Fatalf("a cookie alone: %+v, %v", out, err)
+	}
+	if _, err := b.s.Authority.AnswerConsent(ctx, cookie, out.Ask, true); err == nil {
+		t.Error("a cookie alone answers")
+	}
+	q, err := b.s.Authority.Consent(ctx, cookie, out.Ask)
+	if err != nil || !q.Agreed || q.Client.ID != plans || q.RedirectURI != plansRedirect {
+		t.Errorf("the page shows %+v, %v", q, err)
+	}
+	to, err := b.s.Authority.AnswerConsent(ctx, b.page, out.Ask, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := answered(t, to, plansRedirect)
+	b.s.Stranger().Post(api.PathBridgeToken, tokenFor(v.Get("code"))).Want(200)
+	if to, err := b.s.Authority.AnswerConsent(ctx, b.page, out.Ask, true); err == nil {
+		t.Errorf("answered twice: %q", to)
+	}
+
+	// What was taken back meanwhile is asked for anew.
+	out, err = b.s.Authority.AuthorizeBridge(ctx, cookie, bridgeQuery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Data []api.Bridge }
+	b.owner.Get(api.PathBridges).Into(&list)
+	b.owner.Do("DELETE", api.PathBridges+"/"+list.Data[0].ID, nil).Want(200)
+	if to, err := b.s.Authority.AnswerConsent(ctx, b.page, out.Ask, true); err != nil || !strings.HasPrefix(to, "/trust/") {
+		t.Errorf("a bridge that was taken back: %q, %v", to, err)
+	}
+}

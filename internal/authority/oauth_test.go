@@ -1427,3 +1427,33 @@ func TestKeysRotate(t *testing.T) {
 		t.Errorf("published are %d keys, %v", len(keys), err)
 	}
 }
+
+// TestDelegatedTokenEndsWithTheDelegation: a token in somebody's place lasts no longer
+// than what they signed.
+func TestDelegatedTokenEndsWithTheDelegation(t *testing.T) {
+	t.Parallel()
+	o := newOAuth(t)
+	params := toPlans(o.agent)
+	params["grant_type"], params["duration"] = "timed", "60"
+	d := delegate(t, o.owner, params)
+	var out api.OAuthToken
+	o.credentials(o.assertion(o.agent, nil), "delegation_grant", d.ID, "audience", plans).Into(&out)
+	if c := claims(t, out.AccessToken); c["exp"].(float64) > float64(d.ExpiresAt) || out.ExpiresIn > 60 {
+		t.Errorf("the token ends at %v (in %d s), the delegation at %d", c["exp"], out.ExpiresIn, d.ExpiresAt)
+	}
+}
+
+// TestAuthorityIsNoAudience: neither by address nor by host.
+func TestAuthorityIsNoAudience(t *testing.T) {
+	t.Parallel()
+	o := newOAuth(t)
+	params := toPlans(o.agent)
+	params["audience"], params["grant_type"] = "*", "always"
+	d := delegate(t, o.owner, params)
+	for _, address := range []string{o.URL, o.Pages} {
+		_, host, _ := strings.Cut(address, "://")
+		for _, audience := range []string{address, address + "/x", host, strings.ToUpper(host)} {
+			oauthError(t, o.credentials(o.assertion(o.agent, nil), "delegation_grant", d.ID, "audience", audience), 400, "invalid_target")
+		}
+	}
+}

@@ -400,7 +400,8 @@ func (a *Authority) give(ctx context.Context, by Actor, c ClientMetadata, r auth
 				return err
 			}
 		}
-		if agreed && c.ID != CLIClient {
+		// Under a delegation the delegate has agreed to nothing about itself.
+		if agreed && c.ID != CLIClient && r.Delegation == "" {
 			if err := t.consent(p, c, r.Scope); err != nil {
 				return err
 			}

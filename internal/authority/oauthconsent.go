@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 
 	"vogt/internal/store"
 )
@@ -16,6 +17,7 @@ type question struct {
 	Request authorizeRequest `json:"request"`
 	Denied  Denial           `json:"denied,omitempty"` // "" for a question
 	Agreed  bool             `json:"agreed,omitempty"` // there is nothing to ask, only to prove
+	Bridge  string           `json:"bridge,omitempty"` // the query of a service that wants to act at another, which is asked again
 }
 
 // pend keeps a question for its page.
@@ -111,6 +113,14 @@ func (a *Authority) AnswerConsent(ctx context.Context, by Actor, id string, yes 
 	}
 	if !yes || q.Denied != "" {
 		return a.refusedAt(q.Request, "access_denied", q.Denied.describe()), nil
+	}
+	if q.Bridge != "" {
+		query, err := url.ParseQuery(q.Bridge)
+		if err != nil {
+			return "", err
+		}
+		out, err := a.AuthorizeBridge(ctx, by, query)
+		return out.Location, err
 	}
 	// The policy may have changed while the person read.
 	subject, err := a.subjectOf(ctx, by, q.Request)

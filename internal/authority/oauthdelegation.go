@@ -13,6 +13,7 @@ type delegated struct {
 	Delegator string   `json:"delegator"`
 	Delegate  string   `json:"delegate"`
 	Scopes    []string `json:"scopes"` // none permits nothing
+	Until     int64    `json:"until"`  // Unix ms that no token may outlive, 0 for none
 }
 
 // delegation looks whether by may be in somebody's place at audience under that
@@ -31,7 +32,7 @@ func (t *txn) delegation(by store.Principal, id, audience string, use bool) (del
 	if errors.As(err, &no) && no.Status < 500 {
 		return delegated{}, withCause(invalidGrant(no.Title+"."), no)
 	}
-	return delegated{ID: d.ID, Delegator: d.Delegator, Delegate: by.Email, Scopes: d.Scopes}, err
+	return delegated{ID: d.ID, Delegator: d.Delegator, Delegate: by.Email, Scopes: d.Scopes, Until: int64(d.Until)}, err
 }
 
 // delegationHolds looks at a delegation that was used for a code: it may have been

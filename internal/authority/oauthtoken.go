@@ -363,6 +363,16 @@ func (t *txn) issueIdentity(p store.Principal, g given) (api.OAuthToken, error) 
 	}, nil
 }
 
+// lifeUntil is how many seconds a token lives that is made now and must not outlive
+// until, in Unix ms, 0 for never.
+func (t *txn) lifeUntil(until int64) int64 {
+	life := int64(identityLife / time.Second)
+	if until != 0 {
+		life = min(life, until/1000-t.now.Seconds())
+	}
+	return life
+}
+
 // issueDelegated makes the token with which a delegate acts for somebody at
 // audience. It is no login anywhere, least of all here.
 func (t *txn) issueDelegated(d delegated, audience, nonce string, authTime int64) (api.OAuthToken, error) {
@@ -372,7 +382,10 @@ func (t *txn) issueDelegated(d delegated, audience, nonce string, authTime int64
 		return api.OAuthToken{}, err
 	}
 	now := t.now.Seconds()
-	life := int64(identityLife / time.Second)
+	life := t.lifeUntil(d.Until)
+	if life <= 0 {
+		return api.OAuthToken{}, invalidGrant("The delegation is over.")
+	}
 	claims := token.Delegated{
 		Issuer: a.cfg.Issuer, Subject: d.Delegator, Audience: audience, Act: token.Actor{Subject: d.Delegate}, IssuedAt: now, Expires: now + life,
 		ID: jti, Use: token.UseDelegated, Nonce: nonce, AuthTime: authTime / 1000, Delegation: d.ID, Delegate: d.Delegate, Scope: d.Scopes,

@@ -184,6 +184,7 @@ const (
 	NoSuchStanding  // id
 	StandingRevoked // id
 	StandingResumed // id
+	BadRoot         // folder
 	NoneUnused      // days
 	NoSuggestions   // days
 	SuggestedHow    // key
@@ -524,6 +525,7 @@ var catalog = [keys][2]string{
 	NoSuchStanding:       {"you have no standing grant %s; see: vogt standing list", "du hast keine Dauergenehmigung %s; siehe: vogt standing list"},
 	StandingRevoked:      {"%s is revoked, and what it gave and nobody has used", "%s ist zurückgenommen, und was daraus noch niemand benutzt hat"},
 	StandingResumed:      {"%s covers again", "%s gilt wieder"},
+	BadRoot:              {"--root %s: there is no such folder; name one that is there", "--root %s: den Ordner gibt es nicht; nenne einen, den es gibt"},
 	NoneUnused:           {"each standing grant in force was used, or signed, in the last %d days", "jede Dauergenehmigung in Kraft wurde in den letzten %d Tagen benutzt oder unterschrieben"},
 	NoSuggestions:        {"nothing in the last %d days makes a pattern that would have spared three cards or more", "in den letzten %d Tagen ergibt nichts ein Muster, das drei Karten oder mehr erspart hätte"},
 	SuggestedHow:         {"sign one with: vogt standing add --suggested KEY; or write it out, change it and sign that: vogt standing suggest --json", "unterschreiben mit: vogt standing add --suggested SCHLÜSSEL; oder ausgeben, ändern und das unterschreiben: vogt standing suggest --json"},

@@ -56,7 +56,7 @@ func (b *backend) AuthorizeBridge(ctx context.Context, s pages.Session, query ur
 		}
 	}
 	out, err := b.a.AuthorizeBridge(ctx, by, query)
-	return pages.Authorization{Location: out.Location, SignIn: out.SignIn, Again: out.Again}, service(err)
+	return pages.Authorization{Location: out.Location, SignIn: out.SignIn, Again: out.Again, Ask: out.Ask}, service(err)
 }
 
 // Consent implements pages.Services.
