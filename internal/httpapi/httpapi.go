@@ -145,7 +145,7 @@ func (s *server) recover(w http.ResponseWriter, r *http.Request) {
 	case http.ErrAbortHandler:
 		panic(p) // the connection is to end without an answer's end
 	}
-	s.Log.Error("a handler failed", "panic", p, "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+	s.Log.Error("a handler failed", "panic", p, "method", r.Method, "path", routeOf(r), "stack", string(debug.Stack()))
 	writeProblem(w, &authority.Error{Status: 500, Title: "The authority failed", Detail: "The authority's log file has the cause."})
 }
 
@@ -376,8 +376,17 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	var e *authority.Error
 	if !errors.As(err, &e) {
-		s.Log.Error("a call failed", "err", err, "method", r.Method, "path", r.URL.Path)
+		s.Log.Error("a call failed", "err", err, "method", r.Method, "path", routeOf(r))
 		e = &authority.Error{Status: 500, Title: "The authority failed", Detail: "The authority's log file has the cause."}
 	}
 	writeProblem(w, e)
+}
+
+// routeOf is the address of a call for the log, without the values in it: some are
+// secrets.
+func routeOf(r *http.Request) string {
+	if r.Pattern != "" {
+		return r.Pattern
+	}
+	return "unknown"
 }

@@ -129,7 +129,7 @@ func (s *server) failOAuth(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Retry-After", strconv.Itoa(problem.Retry))
 		}
 	default:
-		s.Log.Error("a call failed", "err", err, "method", r.Method, "path", r.URL.Path)
+		s.Log.Error("a call failed", "err", err, "method", r.Method, "path", routeOf(r))
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", authenticateHeader(r, out))
