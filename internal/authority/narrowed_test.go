@@ -45,10 +45,11 @@ func TestNarrowedBeforeUse(t *testing.T) {
 	}
 	sign(t, c.owner, grant.Pattern{Agent: "*", Programs: []string{"touch"}, Does: []grant.Deed{grant.DeedWrite}, Write: []string{"/p/**"}})
 	sign(t, c.owner, grant.Pattern{Agent: "*", Programs: []string{"curl"}, Does: []grant.Deed{grant.DeedConnect}, Read: []string{"/p/**"}, Hosts: []string{"a.example"}, MaxRisk: 3})
-	sign(t, c.owner, grant.Pattern{Agent: "group:readers", Programs: []string{"sort"}, Read: []string{"/p/**"}})
 	members := func(agents string) {
 		c.owner.Change(api.TrustGroupSet, map[string]string{"name": "readers", "agents": agents})
 	}
+	members(c.sibling.Email)
+	sign(t, c.owner, grant.Pattern{Agent: "group:readers", Programs: []string{"sort"}, Read: []string{"/p/**"}})
 
 	// The second of two patterns ends.
 	id, jwt := given(agent, inProject("sh", "-c", "touch b; cat a"))

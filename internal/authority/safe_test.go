@@ -200,8 +200,11 @@ func TestEverybodyIsSeeded(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	c := newCast(t)
-	p := catIn("group:readers")
-	s := sign(t, c.owner, p)
+	tr, _ := c.owner.Prepare(api.TrustStandingAdd, standingParams(t, catIn("group:readers")))
+	c.owner.Post(trustPath(tr.ID, "confirm"), c.owner.SignedChange(tr.ID)).Problem(404) // nobody is in it
+	c.owner.Change(api.TrustGroupSet, map[string]string{"name": "readers", "agents": c.requester.Email})
+	s := sign(t, c.owner, catIn("group:readers"))
+	c.owner.Do("DELETE", api.PathGroups+"/readers/"+url.PathEscape(c.requester.Email), nil).Want(200)
 	ask := func(p *authoritytest.Principal) grant.Status {
 		g := p.AskFor(inProject("cat", "a", p.Name))
 		if g.Status == grant.Pending {
@@ -229,7 +232,7 @@ func TestGroups(t *testing.T) {
 	if got := ask(c.foreign); got != grant.Pending {
 		t.Errorf("another owner's agent in a group of the same name: %s", got)
 	}
-	tr, _ := c.stranger.Prepare(api.TrustGroupSet, map[string]string{"name": "readers", "agents": c.sibling.Email})
+	tr, _ = c.stranger.Prepare(api.TrustGroupSet, map[string]string{"name": "readers", "agents": c.sibling.Email})
 	if a := c.stranger.Post(trustPath(tr.ID, "confirm"), c.stranger.SignedChange(tr.ID)); a.Status != 404 {
 		t.Errorf("a stranger puts another's agent into a group: %d", a.Status)
 	}

@@ -100,6 +100,15 @@ func (t *txn) insertStanding(person store.Principal, p grant.Pattern, until gran
 			return store.Standing{}, err
 		}
 	}
+	if name, group := strings.CutPrefix(p.Agent, grant.GroupPrefix); group {
+		members, err := store.Groups(t, person.Email)
+		if err != nil {
+			return store.Standing{}, err
+		}
+		if !slices.ContainsFunc(members, func(m store.Member) bool { return m.Group == name }) {
+			return store.Standing{}, problem(404, "There is no such group", "No agent of yours is in "+name+".", "Make it first: vogt agent group set "+name+" AGENT. See: vogt agent group list.")
+		}
+	}
 	return t.putStanding(person, p, until, reason, strength)
 }
 
