@@ -203,6 +203,9 @@ func (c *command) side() bool {
 	quoted := false
 	for c.at < len(c.text) {
 		b := c.peek()
+		if b == '\r' || b == '\n' {
+			break // it ends the command, even within quotes
+		}
 		if b == '"' {
 			quoted = !quoted
 		} else if !quoted && (strings.IndexByte(" \t\r\n()&|<>", b) >= 0 || c.has("==")) {
@@ -214,7 +217,7 @@ func (c *command) side() bool {
 			c.at++
 		}
 	}
-	return c.at > from
+	return c.at > from && !quoted
 }
 
 // fors reads for [/d|/r [folder]|/l|/f ["how"]] %x in (set) do command.
