@@ -599,20 +599,8 @@ func (a *Authority) Remove(ctx context.Context, by Actor, email string) error {
 
 // cutOff ends everything that a principal could still use.
 func (t *txn) cutOff(by Actor, email, operation string) error {
-	if _, err := store.DeleteTokens(t, email); err != nil {
+	if err := t.signOutEverywhere(email); err != nil {
 		return err
-	}
-	if err := store.EndOAuthOf(t, email, int64(t.now)); err != nil {
-		return err
-	}
-	sessions, err := store.Sessions(t, email, int64(t.now))
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		if err := store.DeleteSession(t, email, s.ID); err != nil {
-			return err
-		}
 	}
 	open, err := store.OpenGrantsOf(t, email)
 	if err != nil {

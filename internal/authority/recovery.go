@@ -221,7 +221,7 @@ func (a *Authority) RecoverVerify(ctx context.Context, token, ceremonyID, device
 	return cookie, p, nil
 }
 
-// signOutEverywhere ends a person's pages and logins, here and at services.
+// signOutEverywhere ends a principal's pages and logins, here and at services.
 func (t *txn) signOutEverywhere(email string) error {
 	if _, err := store.DeleteTokens(t, email); err != nil {
 		return err
