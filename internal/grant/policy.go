@@ -1,10 +1,8 @@
 package grant
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -43,16 +41,8 @@ const (
 
 // ParsePolicy reads a policy from its JSON, whole, and returns it in its one form.
 func ParsePolicy(text string) (p Policy, err error) {
-	if len(text) > MaxPolicy {
-		return p, fmt.Errorf("it has %d bytes, the limit is %d", len(text), MaxPolicy)
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
+	if err := whole(text, MaxPolicy, &p); err != nil {
 		return p, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return p, errors.New("text follows the object")
 	}
 	return p.Complete()
 }

@@ -79,18 +79,27 @@ const (
 // ParsePattern reads a pattern from its JSON, whole: members that it does not know
 // and text after it are refused. The pattern comes back in its one form.
 func ParsePattern(text string) (p Pattern, err error) {
-	if len(text) > MaxPattern {
-		return p, fmt.Errorf("it has %d bytes, the limit is %d", len(text), MaxPattern)
+	if err := whole(text, MaxPattern, &p); err != nil {
+		return p, err
+	}
+	return p.Complete()
+}
+
+// whole reads one JSON object and nothing else, of at most limit bytes: members that
+// v does not know and text after it are refused.
+func whole(text string, limit int, v any) error {
+	if len(text) > limit {
+		return fmt.Errorf("it has %d bytes, the limit is %d", len(text), limit)
 	}
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
-		return p, err
+	if err := dec.Decode(v); err != nil {
+		return err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return p, errors.New("text follows the object")
+		return errors.New("text follows the object")
 	}
-	return p.Complete()
+	return nil
 }
 
 // Complete fills in what is usual, checks the pattern and returns it in its one
