@@ -257,18 +257,7 @@ func (a *Authority) AllDelegations(ctx context.Context, by Actor, f store.Delega
 	if !by.manages() {
 		return nil, f, errManagement()
 	}
-	err = a.view(ctx, func(tx store.Tx) error {
-		out, next = []api.Delegation{}, f
-		rows, err := store.AllDelegations(tx, f)
-		for i, d := range rows {
-			out = append(out, a.delegationView(d))
-			if i < f.Limit-1 {
-				next.Before, next.BeforeID = d.Created, d.ID
-			}
-		}
-		return err
-	})
-	return out, next, err
+	return a.delegationPage(ctx, f, store.AllDelegations)
 }
 
 // EndDelegation takes a delegation back on behalf of whoever administers.

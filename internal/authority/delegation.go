@@ -289,9 +289,15 @@ func (a *Authority) Delegations(ctx context.Context, by Actor, role string, f st
 		return nil, f, problem(400, "Unknown role", fmt.Sprintf("role %q: want delegator or delegate.", shorten(role, 40)), "")
 	}
 	f.Since = grant.Millis(by.Principal.Created)
+	return a.delegationPage(ctx, f, store.Delegations)
+}
+
+// delegationPage is a page of what list finds, and the filter that goes on behind all
+// of it but the last row: who asks wants one more than is shown.
+func (a *Authority) delegationPage(ctx context.Context, f store.DelegationFilter, list func(store.Tx, store.DelegationFilter) ([]store.Delegation, error)) (out []api.Delegation, next store.DelegationFilter, err error) {
 	err = a.view(ctx, func(tx store.Tx) error {
 		out, next = []api.Delegation{}, f
-		rows, err := store.Delegations(tx, f)
+		rows, err := list(tx, f)
 		for i, d := range rows {
 			out = append(out, a.delegationView(d))
 			if i < f.Limit-1 {

@@ -99,22 +99,9 @@ type (
 
 func adminDelegations(c *call) error {
 	limit, _ := c.paged()
-	f := store.DelegationFilter{Limit: limit + 1}
-	var err error
-	if f.Before, f.BeforeID, err = parseCursor(c.URL.Query().Get("cursor")); err != nil {
-		return err
-	}
-	var out api.Delegations
-	var next store.DelegationFilter
-	if out.Data, next, err = c.s.Authority.AllDelegations(c.Context(), c.actor, f); err != nil {
-		return err
-	}
-	if len(out.Data) > limit {
-		out.Data = out.Data[:limit]
-		cursor := writeCursor(next.Before, next.BeforeID)
-		out.Pagination = api.Pagination{Cursor: &cursor, HasMore: true}
-	}
-	return c.ok(http.StatusOK, out)
+	return c.delegationPage(limit, func(f store.DelegationFilter) ([]api.Delegation, store.DelegationFilter, error) {
+		return c.s.Authority.AllDelegations(c.Context(), c.actor, f)
+	})
 }
 
 func adminEndDelegation(c *call) error {

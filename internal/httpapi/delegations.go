@@ -54,13 +54,21 @@ func listDelegations(c *call) error {
 	if err != nil {
 		return err
 	}
+	return c.delegationPage(limit, func(f store.DelegationFilter) ([]api.Delegation, store.DelegationFilter, error) {
+		return c.s.Authority.Delegations(c.Context(), c.actor, q.Get("role"), f)
+	})
+}
+
+// delegationPage answers with a page of at most limit, from the call's cursor on.
+func (c *call) delegationPage(limit int, list func(store.DelegationFilter) ([]api.Delegation, store.DelegationFilter, error)) error {
 	f := store.DelegationFilter{Limit: limit + 1}
-	if f.Before, f.BeforeID, err = parseCursor(q.Get("cursor")); err != nil {
+	var err error
+	if f.Before, f.BeforeID, err = parseCursor(c.URL.Query().Get("cursor")); err != nil {
 		return err
 	}
 	var out api.Delegations
 	var next store.DelegationFilter
-	if out.Data, next, err = c.s.Authority.Delegations(c.Context(), c.actor, q.Get("role"), f); err != nil {
+	if out.Data, next, err = list(f); err != nil {
 		return err
 	}
 	if len(out.Data) > limit {
