@@ -224,19 +224,11 @@ func (e *env) withDelegation(ctx context.Context, id string, do func(*client.Cli
 	if err != nil {
 		return err
 	}
-	var found []api.Delegation
-	for _, d := range list {
-		if d.ID == id {
-			return do(c, d)
-		}
-		if len(id) >= 8 && strings.HasPrefix(d.ID, id) {
-			found = append(found, d)
-		}
-	}
-	if len(found) != 1 {
+	d, ok := byID(list, id, func(d api.Delegation) string { return d.ID })
+	if !ok {
 		return &client.Error{Kind: client.Unknown, Detail: e.text(messages.NoSuchDelegation, terminal.Visible(id))}
 	}
-	return do(c, found[0])
+	return do(c, d)
 }
 
 func newDelegationShowCommand(e *env) *cobra.Command {

@@ -176,14 +176,14 @@ func newDeputyEndCommand(e *env) *cobra.Command {
 				return err
 			}
 			for _, id := range args {
-				i := slices.IndexFunc(list, func(d api.Deputy) bool { return d.ID == id || len(id) >= 8 && strings.HasPrefix(d.ID, id) })
-				if i < 0 {
+				d, ok := byID(list, id, func(d api.Deputy) string { return d.ID })
+				if !ok {
 					return &client.Error{Kind: client.Unknown, Detail: e.text(messages.NoSuchDeputy, terminal.Visible(id))}
 				}
-				if err := c.EndDeputy(cmd.Context(), list[i].ID); err != nil {
+				if err := c.EndDeputy(cmd.Context(), d.ID); err != nil {
 					return err
 				}
-				if err := e.print(map[string]any{"id": list[i].ID, "status": "revoked"}, line(e.text(messages.DeputyEnded, list[i].ID))); err != nil {
+				if err := e.print(map[string]any{"id": d.ID, "status": "revoked"}, line(e.text(messages.DeputyEnded, d.ID))); err != nil {
 					return err
 				}
 			}

@@ -485,19 +485,27 @@ func (e *env) withStanding(ctx context.Context, id string, do func(*client.Clien
 	if err != nil {
 		return err
 	}
-	var found []api.Standing
-	for _, s := range list {
-		if s.ID == id {
-			return do(c, s)
-		}
-		if len(id) >= 8 && strings.HasPrefix(s.ID, id) {
-			found = append(found, s)
-		}
-	}
-	if len(found) != 1 {
+	s, ok := byID(list, id, func(s api.Standing) string { return s.ID })
+	if !ok {
 		return &client.Error{Kind: client.Unknown, Detail: e.text(messages.NoSuchStanding, terminal.Visible(id))}
 	}
-	return do(c, found[0])
+	return do(c, s)
+}
+
+// byID finds the one of a list that has an id, or alone begins with at least eight
+// characters of one.
+func byID[T any](list []T, id string, of func(T) string) (found T, ok bool) {
+	n := 0
+	for _, v := range list {
+		if of(v) == id {
+			return v, true
+		}
+		if len(id) >= 8 && strings.HasPrefix(of(v), id) {
+			found = v
+			n++
+		}
+	}
+	return found, n == 1
 }
 
 func newStandingShowCommand(e *env) *cobra.Command {
